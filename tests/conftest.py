@@ -1,7 +1,8 @@
-"""Fixtures for the command line and for scripted model servers."""
+"""Fixtures for the command line, for scripted model servers and for certificates."""
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.certificates import Certificates
 from tests.process_starter import Started
 
 from ostler.testing.model_server import ScriptedModelServer, ScriptedReply
@@ -106,3 +108,10 @@ def models() -> Iterator[Models]:
 def at(server: ScriptedModelServer) -> list[str]:
     """Return the flags that select a server."""
     return ["--base-url", server.base_url, "--model", "scripted"]
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    if shutil.which("openssl") is None:
+        pytest.skip("needs the openssl program to make certificates")
+    return Certificates(tmp_path_factory.mktemp("certificates"))

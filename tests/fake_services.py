@@ -1,8 +1,8 @@
 """A fake of the services that slash commands use; it records the undo requests."""
 
-from ostler.commands.services import BuiltPrompt, NamedItem
 from ostler.core.errors import UsageError
 from ostler.core.prompt import Prompt, TextContent
+from ostler.interaction.services import BuiltPrompt, NamedItem
 
 
 class FakeServices:

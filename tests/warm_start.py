@@ -23,7 +23,7 @@ import ostler
 WITHOUT_PAUSES = "WITHOUT_PAUSES"  # a variable that removes the pauses between retries
 LAZY_LIBRARIES = (  # imported by Ostler at first use, so that importing Ostler does not import them
     *("concurrent.futures.thread", "ctypes", "fastjsonschema", "h11", "hashlib", "json", "pathspec", "rapidfuzz"),
-    *("re2", "shutil", "sqlite3", "tempfile", "tree_sitter", "tree_sitter_bash", "urllib.parse", "yaml"),
+    *("re2", "shutil", "sqlite3", "tempfile", "urllib.parse", "yaml"),
 )
 
 

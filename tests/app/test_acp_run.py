@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from ostler.app import acp_run
-from ostler.app.acp_flags import AcpFlags
+from ostler.app import acp_cli
 from ostler.backends.acp import backend
+from ostler.frontends.acp_cli import run as acp_run
+from ostler.frontends.acp_cli.flags import AcpFlags
 
 AGENT = {"command": sys.executable, "args": ["-m", "ostler.testing.echo_agent"]}
 
@@ -44,7 +45,7 @@ async def test_second_signal_does_not_wait_for_the_agent(flags, monkeypatch):
     monkeypatch.setattr(backend, "CANCEL_WAIT", 3600.0)
     output = SignallingOutput()
     monkeypatch.setattr(sys, "stdout", output)
-    acp = acp_run._AcpRun(flags("!deaf"))
+    acp = acp_cli.make_run(flags("!deaf"))
     run = asyncio.ensure_future(acp.run())
     async with asyncio.timeout(60):
         await output.written.wait()
@@ -63,4 +64,4 @@ class FullDisk(io.StringIO):
 async def test_write_error_is_raised(flags, monkeypatch):
     monkeypatch.setattr(sys, "stdout", FullDisk())
     with pytest.raises(OSError, match="No space left"):
-        await acp_run._AcpRun(flags("hello")).run()
+        await acp_cli.make_run(flags("hello")).run()

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ostler.app.prompt_builder import PromptBuilder
-from ostler.commands.services import PromptSource
 from ostler.core.errors import UsageError
+from ostler.interaction.services import PromptSource
 from ostler.settings.load import load
 
 pytestmark = pytest.mark.req("EN-11")

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.backends.acp.client_requests import ClientServices
-from ostler.backends.acp.process import Launch
 from ostler.core.permission import Need
+from ostler.stdio_rpc.program import Launch
 from ostler.testing.fake_tool import FakeTool
 from ostler.tools.protocol.terminals import Terminals
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.form
+
 SOURCE = Path(__file__).parents[2] / "src"
 
-BACKEND = "core wire text"
-FRONTEND = "core session commands rendering wire knowledge settings text"
+BACKEND = "core wire text http"
+FRONTEND = "core session interaction rendering wire knowledge settings text http"
 TABLE = {
     "core": "",
     "xnl": "",
@@ -19,23 +21,28 @@ TABLE = {
     "policy": "core text",
     "processes": "core text",
     "wire": "core xnl text",
+    "http": "core text",
     "workspace": "core text processes",
-    "models": "core xnl settings text processes",
+    "models": "core xnl settings text processes http",
     "knowledge": "core workspace settings text processes",
     "tools": "core workspace policy knowledge text processes",
-    "mcp": "core settings processes text",
+    "credentials": "core settings text",
+    "stdio_rpc": "core wire text processes",
+    "mcp": "core settings wire text http stdio_rpc",
     "journal": "core wire xnl text",
     "session": "core policy journal wire text",
-    "commands": "core session knowledge settings text",
+    "interaction": "core session knowledge settings text",
     "rendering": "core session text",
+    "conformance": "core wire text processes rendering",
     "backends": "",
     "backends.engine": f"{BACKEND} models knowledge xnl",
     "backends.remote": BACKEND,
-    "backends.acp": f"{BACKEND} processes",
+    "backends.acp": f"{BACKEND} stdio_rpc",
     "backends.agent_zero": BACKEND,
     "backends.scripted": BACKEND,
     "frontends": "",
     "frontends.headless": FRONTEND,
+    "frontends.acp_cli": FRONTEND,
     "frontends.repl": FRONTEND,
     "frontends.tui": FRONTEND,
     "frontends.acp_agent": FRONTEND,
@@ -129,6 +136,11 @@ def test_every_import_is_allowed():
     assert found == []
 
 
+def test_only_the_line_client_draws_with_prompt_toolkit():
+    found = {package_of(module) for module, path in modules() if "prompt_toolkit" in path.read_text("utf-8")}
+    assert found == {"frontends.repl"}
+
+
 def test_all_of_the_source_is_checked():
     seen = {module for module, _ in modules()}
     assert {"ostler", "ostler.__main__", "ostler.core.protocols"} <= seen
@@ -139,8 +151,11 @@ FORBIDDEN = [
     ("ostler.core.tools", "import ostler.text.diff"),
     ("ostler.policy.verdict", "def lazily():\n    from ostler.settings import grants"),
     ("ostler.session.pending_answers", "if TYPE_CHECKING:\n    from ostler.tools.host import LocalToolHost"),
-    ("ostler.models.http", "from ostler import wire"),
-    ("ostler.backends.engine.loop", "from ostler.backends.acp import process"),
+    ("ostler.models.http_model", "from ostler import wire"),
+    ("ostler.http.client", "from ostler.models.base_url import parse_base_url"),
+    ("ostler.tools.host", "import ostler.http.client"),
+    ("ostler.backends.engine.loop", "from ostler.backends.acp import agent_client"),
+    ("ostler.wire.jsonrpc", "from ostler.stdio_rpc import program"),
     ("ostler.backends.remote", "from ostler.backends import scripted"),
     ("ostler.backends", "from ostler.backends.engine import Engine"),
     ("ostler.backends.remote", "import ostler.models.model_types"),
@@ -181,7 +196,7 @@ ALLOWED = [
         "ostler.backends.engine.loop",
         "from ostler.backends.engine import plugins\nfrom ostler.models import model_types",
     ),
-    ("ostler.backends.acp", "import ostler.processes.tree"),
+    ("ostler.backends.acp", "import ostler.stdio_rpc.program"),
     ("ostler.frontends.server.app", "from ostler.journal.sql import Store"),
     ("ostler.app.demo", "from ostler.testing import ScriptedModel"),
     ("ostler.cli.demo", "from ostler.testing import ScriptedModel"),

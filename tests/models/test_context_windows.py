@@ -5,10 +5,10 @@ import json
 import pytest
 from model_helpers import make_request
 
+from ostler.http.client import HttpClient
+from ostler.http.dialer import Dialer
 from ostler.models.base_url import parse_base_url
 from ostler.models.context_windows import DEFAULT_WINDOW, ContextWindow, fetch_window, window_by_name
-from ostler.models.dialer import Dialer
-from ostler.models.http import HttpClient
 from ostler.testing.model_server import ScriptedModelServer, text
 
 pytestmark = pytest.mark.req("MD-8")

@@ -3,9 +3,9 @@
 import pytest
 
 from ostler.core.errors import BackendError
+from ostler.http.client import HttpClient
+from ostler.http.dialer import Dialer
 from ostler.models.base_url import parse_base_url
-from ostler.models.dialer import Dialer
-from ostler.models.http import HttpClient
 from ostler.models.server_models import list_models, parse_entries
 from ostler.testing.model_server import ScriptedModelServer
 

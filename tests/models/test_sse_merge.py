@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_helpers import make_request
 
+from ostler.http.body import ChunkedBody
+from ostler.http.sse import SseSplitter
 from ostler.models.anthropic_reply import AnthropicReader
-from ostler.models.http_body import ChunkedBody
 from ostler.models.model_types import CallChunk, TextChunk, ThoughtChunk
 from ostler.models.openai_reply import OpenAIReader
-from ostler.models.sse import SseSplitter
 from ostler.models.sse_merge import SseMerger
 
 READERS = {"openai": OpenAIReader, "anthropic": AnthropicReader}
@@ -29,7 +29,7 @@ def anthropic(kind, **delta):
 
 def parse_reply(api, reads):
     """Return text, thoughts and calls of a reply in these reads, and whether it failed."""
-    splitter, reader = SseSplitter(), READERS[api]("h", make_request())
+    splitter, reader = SseSplitter(merge_events=SseMerger().merge), READERS[api]("h", make_request())
     chunks = []
     for data in reads:
         reader.feed(splitter.feed(data))
@@ -119,7 +119,9 @@ def test_any_events_give_the_same_result(events):
 
 @pytest.mark.req("DX-6")
 def test_run_becomes_one_event():
-    events = SseSplitter().feed(b"".join([openai({"role": "assistant"}), *PLAIN, openai({}, "stop")]))
+    events = SseSplitter(merge_events=SseMerger().merge).feed(
+        b"".join([openai({"role": "assistant"}), *PLAIN, openai({}, "stop")])
+    )
     assert len(events) == 3
     assert SseMerger().merge(b"".join(PLAIN[:3])) == b"".join(PLAIN[:3])
 

@@ -6,10 +6,11 @@ import time
 import pytest
 from model_helpers import make_request
 
-from ostler.models.http_body import ChunkedBody
+from ostler.http.body import ChunkedBody
+from ostler.http.sse import SseSplitter
 from ostler.models.model_types import TextChunk
 from ostler.models.openai_reply import OpenAIReader
-from ostler.models.sse import SseSplitter
+from ostler.models.sse_merge import SseMerger
 from ostler.testing.model_server import sse_event
 
 COUNT = 10_000
@@ -40,7 +41,11 @@ def test_reading_is_faster_than_plain_json_decoding():
     line = event.decode()[6:]
 
     def read_reply():
-        body, splitter, reader = ChunkedBody(), SseSplitter(), OpenAIReader("h", make_request())
+        body, splitter, reader = (
+            ChunkedBody(),
+            SseSplitter(merge_events=SseMerger().merge),
+            OpenAIReader("h", make_request()),
+        )
         chunks = []
         for data in reads:
             reader.feed(splitter.feed(body.feed(data)))

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostler.wire.jsonrpc import CANCELLED, INTERNAL_ERROR, METHOD_NOT_FOUND, JsonRpcPeer, PeerClosed, RpcError
+from ostler.wire.jsonrpc import (
+    ACP_CANCEL,
+    CANCELLED,
+    INTERNAL_ERROR,
+    MCP_CANCEL,
+    METHOD_NOT_FOUND,
+    JsonRpcPeer,
+    PeerClosed,
+    RpcError,
+)
 from ostler.wire.jsonrpc_lines import InvalidJsonLine, LineSplitter, LineTooLong, decode, encode
 
 
@@ -180,21 +189,23 @@ async def test_response_without_result_is_none():
     assert await request is None
 
 
-async def test_cancelled_request_is_sent():
-    wire = PeerFixture()
+@pytest.mark.parametrize("cancel_method", [ACP_CANCEL, MCP_CANCEL])
+async def test_cancelled_request_is_sent(cancel_method):
+    wire = PeerFixture(cancel_method=cancel_method)
     request = asyncio.ensure_future(wire.peer.request("a", {}))
     await wire.frames(1)
     request.cancel()
     with pytest.raises(asyncio.CancelledError):
         await request
-    assert wire.sent[1] == {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 1}}
+    assert wire.sent[1] == {"jsonrpc": "2.0", "method": cancel_method, "params": {"requestId": 1}}
 
 
 @pytest.mark.req("AC-2")
-async def test_incoming_request_can_be_cancelled_immediately():
-    wire = PeerFixture(RecordingHandler(hang=hang))
-    wire.receive({"id": "x", "method": "hang"}, {"method": "$/cancel_request", "params": {"requestId": "x"}})
-    wire.receive({"method": "$/cancel_request", "params": {"requestId": [1]}}, {"method": "$/cancel_request"})
+@pytest.mark.parametrize("cancel_method", [ACP_CANCEL, MCP_CANCEL])
+async def test_incoming_request_can_be_cancelled_immediately(cancel_method):
+    wire = PeerFixture(RecordingHandler(hang=hang), cancel_method=cancel_method)
+    wire.receive({"id": "x", "method": "hang"}, {"method": cancel_method, "params": {"requestId": "x"}})
+    wire.receive({"method": cancel_method, "params": {"requestId": [1]}}, {"method": cancel_method})
     assert [(frame["id"], frame["error"]["code"]) for frame in await wire.frames(1)] == [("x", CANCELLED)]
 
 

@@ -20,7 +20,7 @@ from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.frontend import AcpAgentFrontend
 from ostler.frontends.acp_agent.stdio import StdioTransport
 from ostler.session.session import LocalSession
-from ostler.text.sanitise import sanitise
+from ostler.text.stderr import notify
 
 
 class AcpAgentServer(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class MultiFolderSessionManager:
         try:
             await session_manager_for(self._options, self._options.cwd).delete(session_id)
         except UsageError as error:
-            _print_notice(str(error))
+            notify(str(error))
 
 
 class EditorWorkspaces:
@@ -77,7 +77,7 @@ class EditorWorkspaces:
         return LocalCommandServices(Path(workspace_path(cwd)), options, session_manager_for(options, cwd))
 
     def log(self, line: str) -> None:
-        _print_notice(sanitise(line))
+        notify(line)
 
     def workspace(self, cwd: str, editor: EditorClient) -> Workspace | None:
         capabilities = editor.capabilities
@@ -96,8 +96,4 @@ class EditorWorkspaces:
 
 def session_manager_for(options: RunOptions, cwd: str) -> LocalSessionManager:
     """Return the session manager of one folder."""
-    return LocalSessionManager(msgspec.structs.replace(options, cwd=cwd), _print_notice)
-
-
-def _print_notice(line: str) -> None:
-    sys.stderr.write(f"ostler: {line}\n")
+    return LocalSessionManager(msgspec.structs.replace(options, cwd=cwd), notify)

@@ -12,11 +12,10 @@ from ostler.app.acp_agent_config import find_agent
 from ostler.app.tool_host import builtin_tools, make_hook_runner, other_tools
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.backends.acp.client_requests import ClientServices
-from ostler.backends.acp.observer import AcpObserver
-from ostler.backends.acp.process import Launch
 from ostler.core.protocols import Tool, Workspace
 from ostler.core.sessions import OpenSessionRequest
 from ostler.settings.effective import Settings
+from ostler.stdio_rpc.program import Launch
 from ostler.tools.bash import BashTool
 from ostler.tools.host import LocalToolHost
 from ostler.tools.protocol.agent_call_needs import AgentCallNeeds
@@ -25,6 +24,7 @@ from ostler.tools.protocol.create_terminal import CreateTerminalTool
 from ostler.tools.protocol.read_text_file import ReadTextFileTool
 from ostler.tools.protocol.terminals import Terminals
 from ostler.tools.protocol.write_text_file import WriteTextFileTool
+from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.jsonrpc import Mirror
 
 PREFIX = "acp:"

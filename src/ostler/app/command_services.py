@@ -13,10 +13,10 @@ from ostler.app.file_index import FileIndex, list_matching_paths
 from ostler.app.project_paths import project_folder
 from ostler.app.run_options import RunOptions
 from ostler.app.trusted_settings import load_settings
-from ostler.commands.services import TYPED, BuiltPrompt, Direction, NamedItem, PromptSource, RunTool
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Session, SessionManager
 from ostler.core.sessions import SessionQuery, SessionSummary
+from ostler.interaction.services import TYPED, BuiltPrompt, Direction, NamedItem, PromptSource, RunTool
 from ostler.settings.home import project_id
 from ostler.settings.problems import ignored_mcp_note
 
@@ -111,7 +111,7 @@ class LocalCommandServices:
 
     def profiles(self) -> Sequence[NamedItem]:
         from ostler.app.available_models import active_name
-        from ostler.models.base_url import strip_secrets
+        from ostler.http.url import strip_secrets
         from ostler.settings.model_catalogue import list_candidates
 
         settings = self._load_settings()

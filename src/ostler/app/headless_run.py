@@ -16,17 +16,17 @@ from ostler.app.run_options import RunOptions
 from ostler.app.run_permissions import describe_permissions
 from ostler.app.session_manager import LocalSessionManager, workspace_path
 from ostler.app.trusted_settings import load_settings
-from ostler.commands.services import PromptSource, active_agent
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import Session
 from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.headless.frontend import HeadlessFrontend
 from ostler.frontends.headless.outputs import RunOutput, make_output
-from ostler.frontends.headless.stderr import notify
 from ostler.frontends.headless.summary import SummaryBuilder
+from ostler.interaction.services import PromptSource, active_agent
 from ostler.knowledge.agent_loader import DEFAULT_AGENT
 from ostler.rendering.style import Styler, is_colour_enabled, terminal_columns
+from ostler.text.stderr import notify
 
 UNATTENDED_HINT = "select the agent with --agent, or use the chat, which asks you"
 

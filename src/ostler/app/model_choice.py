@@ -150,7 +150,7 @@ class _OtherProfiles:
 
     def describe(self, profile: Profile) -> str:
         """Describe a profile: model, endpoint, API, source of the key and fallbacks."""
-        from ostler.models.base_url import strip_secrets
+        from ostler.http.url import strip_secrets
 
         fallbacks = self.fallbacks(profile)
         suffix = f"; fallback {', '.join(fallback.name for fallback in fallbacks)}" if fallbacks else ""
@@ -261,9 +261,9 @@ def _make_model_settings(profile: Profile) -> "ModelSettings":
 
 def _make_network(profile: Profile) -> "NetworkConfig":
     """Return the proxy, TLS files and timeouts of a profile."""
+    from ostler.http.tls import TlsFiles
     from ostler.models.client_factory import NetworkConfig
     from ostler.models.stall_detector import StallTimeouts
-    from ostler.models.tls import TlsFiles
 
     files = [os.path.expanduser(path) for path in (profile.ca, profile.client_cert, profile.client_key)]
     tls_files = TlsFiles(*files) if any(files) else None
@@ -326,7 +326,7 @@ async def _check_model_name(profile: Profile, settings: Settings) -> None:
 
 async def _with_first_model(profile: Profile) -> Profile:
     """Return the profile with the server's first model. Raises `UsageError` if it has none."""
-    from ostler.models.base_url import strip_secrets
+    from ostler.http.url import strip_secrets
 
     client = make_http_client(profile, "unnamed")
     try:

@@ -8,10 +8,10 @@ import msgspec
 
 from ostler.app.attachments import AttachmentCollector
 from ostler.app.project_knowledge import ProjectKnowledge
-from ostler.commands.services import TYPED, BuiltPrompt, PromptSource, RunTool
 from ostler.core.errors import UsageError
 from ostler.core.prompt import EmbeddedResource, Prompt, PromptContent, PromptTarget, TextContent
 from ostler.core.tools import ToolCall
+from ostler.interaction.services import TYPED, BuiltPrompt, PromptSource, RunTool
 from ostler.knowledge.command_templates import ExpandedCommand, expand_template
 from ostler.knowledge.custom_commands import CustomCommand
 from ostler.knowledge.mentions import typed_mentions
@@ -51,7 +51,7 @@ class PromptBuilder:
         return await self.from_text(text, source)
 
     def _unknown_command_error(self, name: str) -> UsageError:
-        from ostler.commands.builtin_commands import ALIASES, COMMANDS
+        from ostler.interaction.builtin_commands import ALIASES, COMMANDS
 
         if name in COMMANDS or name in ALIASES:
             return UsageError(f"/{name} is only available in the interactive client", hint="use `ostler chat`")

@@ -1,6 +1,7 @@
 """`ostler acp comply CMD`: runs the protocol conformance checks against an ACP agent."""
 
 import argparse
+import os
 
 from ostler.cli.arguments import Parser, seconds
 from ostler.core.errors import UsageError
@@ -36,10 +37,12 @@ def main(arguments: list[str]) -> int:
 
     import asyncio
 
-    from ostler.app.conformance.report import DEFAULT_PROMPT, ConformanceRun
+    from ostler.conformance.report import DEFAULT_PROMPT, ConformanceRun
 
+    argv, env = _configured_agent(args.agent) if args.agent else (_absolute_program(command), dict(os.environ))
     suite = ConformanceRun(
-        tuple(command),
+        argv,
+        env,
         tuple(name.lower() for name in args.only),
         args.prompt or DEFAULT_PROMPT,
         args.timeout,
@@ -49,3 +52,19 @@ def main(arguments: list[str]) -> int:
         args.agent,
     )
     return asyncio.run(suite.run())
+
+
+def _configured_agent(name: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the command and the environment of an agent in the settings."""
+    from ostler.app.acp_agent_config import find_agent
+    from ostler.app.project_paths import workspace_path
+    from ostler.app.trusted_settings import load_settings
+
+    cwd = workspace_path(".")
+    agent = find_agent(name, "", cwd, load_settings(cwd))
+    return (agent.entry.command, *agent.entry.args), agent.environment(os.environ)
+
+
+def _absolute_program(argv: list[str]) -> tuple[str, ...]:
+    """Make the path of a program absolute: it is relative to this folder, not to the agent's."""
+    return (os.path.abspath(argv[0]), *argv[1:]) if "/" in argv[0] else tuple(argv)

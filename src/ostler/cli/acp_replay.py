@@ -13,6 +13,6 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--check", action="store_true", help="validate every frame; exit with status 1 on a violation")
     args = parser.parse_args(arguments)
 
-    from ostler.app.acp_replay import replay
+    from ostler.frontends.acp_cli.replay import replay
 
     return replay(args.log, args.output, check=args.check)

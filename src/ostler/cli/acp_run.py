@@ -23,8 +23,8 @@ def main(arguments: list[str]) -> int:
         raise UsageError("--fork needs a session to copy", hint="name it with --resume")
     prompt = _read_prompt(args.prompt, is_listing=bool(lists))
 
-    from ostler.app.acp_flags import AcpFlags
-    from ostler.app.acp_run import run_acp
+    from ostler.app.acp_cli import run_acp
+    from ostler.frontends.acp_cli.flags import AcpFlags
 
     flags = AcpFlags(
         prompt=prompt,

@@ -7,6 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from ostler.cli.arguments import Parser, add_workspace
+from ostler.text.stderr import notify
 
 
 def main(arguments: list[str]) -> int:
@@ -36,7 +37,7 @@ def _show(args: Namespace) -> int:
 
     settings = load_settings(Path(args.cwd).resolve(), trust=args.trust_project)
     for line in (*settings.notes, *map(str, settings.problems)):
-        sys.stderr.write(f"ostler: {line}\n")
+        notify(line)
     sys.stdout.write(format_settings(settings, with_origin=args.origin))
     return 0
 

@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from ostler.cli.arguments import Parser, add_workspace
+from ostler.text.stderr import notify
 
 if TYPE_CHECKING:
     from ostler.app.session_admin import SessionAdmin
@@ -18,7 +19,7 @@ def main(arguments: list[str]) -> int:
 
     from ostler.app.session_admin import SessionAdmin
 
-    with SessionAdmin(args.cwd, all_workspaces=getattr(args, "all", False), notify=_print_notice) as admin:
+    with SessionAdmin(args.cwd, all_workspaces=getattr(args, "all", False), notify=notify) as admin:
         return int(args.run(admin, args))
 
 
@@ -82,7 +83,7 @@ def _show(admin: "SessionAdmin", args: Namespace) -> int:
 def _search(admin: "SessionAdmin", args: Namespace) -> int:
     found = admin.search(" ".join(args.words), args.limit, as_json=args.json)
     if not found:
-        _print_notice(
+        notify(
             "no session matches"
             if args.all
             else "no session of this workspace matches; add --all to search all workspaces"
@@ -125,7 +126,3 @@ def _stats(admin: "SessionAdmin", args: Namespace) -> int:
 def _write_stdout(text: str) -> int:
     sys.stdout.write(text)
     return 0
-
-
-def _print_notice(line: str) -> None:
-    sys.stderr.write(f"ostler: {line}\n")

@@ -11,6 +11,7 @@ from ostler.app.run_options import RunOptions
 from ostler.cli.arguments import Parser, add_permission_options, add_workspace
 from ostler.core.errors import UsageError
 from ostler.core.tools import ToolCall, ToolResult, ToolSpec
+from ostler.text.stderr import notify
 
 T = TypeVar("T")
 EPILOG = """\
@@ -129,14 +130,14 @@ def _call(args: Namespace) -> int:
 def _run_cancellable(work: Coroutine[Any, Any, T]) -> T:
     """Run to completion; SIGTERM and SIGHUP cancel like Ctrl-C, so that no process keeps running."""
     import asyncio
-    import signal
+
+    from ostler.interaction.signals import STOP_SIGNALS, handled_signals
 
     async def run() -> T:
         task = asyncio.current_task()
         assert task is not None
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, lambda: task.cancelling() or task.cancel())
-        return await work
+        with handled_signals(dict.fromkeys(STOP_SIGNALS, lambda: task.cancelling() or task.cancel())):
+            return await work
 
     try:
         return asyncio.run(run())
@@ -154,7 +155,7 @@ def _read_arguments() -> str:
 async def _call_once(call: ToolCall, args: Namespace) -> ToolResult:
     from ostler.app.manual_calls import open_manual_calls
 
-    async with open_manual_calls(_options(args), notify=_print_notice) as manual_calls:
+    async with open_manual_calls(_options(args), notify=notify) as manual_calls:
         return await manual_calls.call_once(call)
 
 
@@ -172,7 +173,7 @@ async def _call_lines(args: Namespace) -> int:
     from ostler.cli.stdin import read_lines
 
     status, number = 0, 0
-    async with open_manual_calls(_options(args), notify=_print_notice) as manual_calls:
+    async with open_manual_calls(_options(args), notify=notify) as manual_calls:
         async for line in read_lines(sys.stdin.fileno()):
             number += 1
             call = _parse_line(line, number)
@@ -207,10 +208,6 @@ def _options(args: Namespace) -> RunOptions:
         profile=args.profile or "",
         trust=args.trust_project,
     )
-
-
-def _print_notice(line: str) -> None:
-    print(f"ostler: {line}", file=sys.stderr)
 
 
 def _parse_object(raw: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from ostler.cli.arguments import Parser, add_workspace
+from ostler.text.stderr import notify
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,12 +80,8 @@ async def _execute_plan(checkpoints: "Checkpoints", direction: str, args: Namesp
     verb = "undid" if direction == "undo" else "redid"
     sys.stdout.write(f"{verb} turn {plan.turn_id}: {len(paths)} path{'' if len(paths) == 1 else 's'} changed\n")
     if not paths and (plan.conflicts or plan.uncovered):
-        _print_notice(f"nothing to {direction} in this turn; choose another one from `ostler undo --list`")
+        notify(f"nothing to {direction} in this turn; choose another one from `ostler undo --list`")
         return 1
     if paths:
-        notify_session(cwd, direction, plan.turn_id, paths, _print_notice)
+        notify_session(cwd, direction, plan.turn_id, paths, notify)
     return 1 if result.skipped or plan.conflicts else 0
-
-
-def _print_notice(line: str) -> None:
-    sys.stderr.write(f"ostler: {line}\n")

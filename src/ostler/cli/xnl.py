@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ostler.cli.arguments import Parser
 from ostler.core.errors import UsageError
+from ostler.text.stderr import notify
 
 if TYPE_CHECKING:
     from ostler.xnl import XnlError
@@ -73,5 +74,5 @@ def _json(value: object) -> str:
 
 
 def _print_error(message: str) -> int:
-    sys.stderr.write(f"ostler: {message}\n")
+    notify(message)
     return 1

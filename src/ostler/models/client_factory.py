@@ -8,16 +8,17 @@ from typing import Any, Literal
 import msgspec
 
 from ostler.core.errors import UsageError
-from ostler.models.base_url import ServerOrigin, parse_base_url
-from ostler.models.dialer import Dialer
-from ostler.models.http import HttpClient
+from ostler.http.client import HttpClient
+from ostler.http.dialer import Dialer
+from ostler.http.proxy import Proxy, parse_proxy, proxy_for
+from ostler.http.tls import TlsFiles
+from ostler.http.url import ServerOrigin
+from ostler.models.base_url import parse_base_url
 from ostler.models.http_model import HttpModel, HttpModelConfig
 from ostler.models.model_settings import ModelSettings
-from ostler.models.proxy import Proxy, parse_proxy, proxy_for
 from ostler.models.retry import RetryPolicy
 from ostler.models.secret_mask import make_secret_mask
 from ostler.models.stall_detector import StallTimeouts
-from ostler.models.tls import TlsFiles
 
 ApiKind = Literal["openai", "anthropic"]
 

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from ostler.core.errors import BackendError
-from ostler.models.base_url import BaseUrl
-from ostler.models.http import Headers, HttpClient
+from ostler.http.client import Headers, HttpClient
+from ostler.http.url import BaseUrl
 from ostler.models.loose_json import LooseJsonError, read_json, write_json
 from ostler.models.server_models import MAX_LIST_BYTES, ModelEntry, list_models, parse_entries, valid_window
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import msgspec
 
 from ostler.core.errors import OstlerError
-from ostler.models.base_url import BaseUrl
-from ostler.models.http import HttpClient
+from ostler.http.client import HttpClient
+from ostler.http.url import BaseUrl
 from ostler.models.model_errors import ModelError
 from ostler.models.model_settings import ModelSettings, TokenPrice
 from ostler.models.model_types import ModelRequest, NoData, ReplyChunk, RequestNote, Usage

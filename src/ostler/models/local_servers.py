@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import msgspec
 
 from ostler.core.errors import BackendError
-from ostler.models.base_url import BaseUrl, ServerOrigin
-from ostler.models.dialer import Dialer
-from ostler.models.http import HttpClient
+from ostler.http.client import HttpClient
+from ostler.http.dialer import Dialer
+from ostler.http.url import BaseUrl, ServerOrigin
 from ostler.models.server_models import ModelEntry, list_models
 
 COMMON_PORTS: Mapping[int, str] = {8000: "vLLM", 11434: "Ollama", 8080: "llama.cpp", 1234: "LM Studio"}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from ostler.models.base_url import BaseUrl
+from ostler.http.url import BaseUrl
 from ostler.text.lazy_regex import lazy_regex
 
 _SECRET_NAME = lazy_regex("auth|key|token|secret|cookie|password|sig", re.IGNORECASE)

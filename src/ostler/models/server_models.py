@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from ostler.core.errors import BackendError
-from ostler.models.base_url import BaseUrl
-from ostler.models.http import Headers, HttpClient
+from ostler.http.client import Headers, HttpClient
+from ostler.http.url import BaseUrl
 from ostler.models.loose_json import LooseJsonError, read_json
 from ostler.text.lazy_regex import lazy_regex
 

@@ -5,13 +5,14 @@ from contextlib import aclosing
 from typing import Protocol
 
 from ostler.core.errors import BackendError
+from ostler.http.client import HttpResponse
+from ostler.http.sse import EventTooLongError, SseSplitter
 from ostler.models.chunk_collector import ChunkCollector
-from ostler.models.http import HttpResponse
 from ostler.models.malformed_events import is_done, is_json, split_events, split_json_lines
 from ostler.models.model_errors import ErrorResponse, ModelError, clean_line
 from ostler.models.model_types import ReplyChunk
 from ostler.models.secret_mask import SecretMask
-from ostler.models.sse import EventTooLongError, SseSplitter
+from ostler.models.sse_merge import SseMerger
 from ostler.models.stall_detector import StallDetector
 
 _MAX_ERROR_BODY = 65_536
@@ -99,7 +100,7 @@ class _BodyFeeder:
         self._server = server
         self._reader = reader
         self._stall_detector = stall_detector
-        self._events = SseSplitter()
+        self._events = SseSplitter(merge_events=SseMerger().merge)
         self._format = ""
         self._document_parts: list[bytes] = []
         self._size = 0

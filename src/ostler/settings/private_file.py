@@ -1,4 +1,4 @@
-"""Reads and atomically replaces files that only the current user may write (trust and grants)."""
+"""Reads and atomically replaces files that only the current user may write (trust, grants, credentials)."""
 
 import os
 import stat
@@ -29,8 +29,10 @@ def locked_for_change(file: Path) -> Iterator[None]:
         raise UsageError(f"{file} cannot be written: {error_text(error)}") from None
 
 
-def read_private(file: Path) -> bytes:
+def read_private(file: Path, forbidden_mode: int = 0o022) -> bytes:
     """Read a file that only the current user can have written. Return b"" if it does not exist.
+
+    `forbidden_mode` has the permissions that the file must not have.
 
     Raises `ValueError` if the file is not safe to use, or `OSError`.
     """
@@ -44,6 +46,8 @@ def read_private(file: Path) -> bytes:
             raise ValueError("it is not a regular file")
         if found.st_uid != os.geteuid() or found.st_mode & 0o022:
             raise ValueError("other users could have written it")
+        if found.st_mode & forbidden_mode:
+            raise ValueError("other users can read it; run `chmod 600` on it")
         if found.st_size > MAX_BYTES:
             raise ValueError("it is too large")
         return os.read(descriptor, MAX_BYTES)

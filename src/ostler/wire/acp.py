@@ -186,3 +186,19 @@ class AcpMcpServer(AcpStruct, frozen=True):
     env: tuple[EnvVariable, ...] | None = None
     url: str | None = None
     headers: tuple[EnvVariable, ...] | None = None
+
+
+def text_of(call: ToolCallFields) -> str:
+    """Return the text in the call's content."""
+    return "\n".join(content_text(item.content) for item in call.content or () if item.content)
+
+
+def content_text(content: ContentBlock) -> str:
+    """Return a content block as text; other content is represented by its name or type."""
+    if content.type == "text":
+        return content.text or ""
+    if content.type == "resource_link":
+        return f"[{content.name or content.uri}]({content.uri})"
+    if content.type == "resource" and content.resource:
+        return content.resource.text or f"[{content.resource.uri}]"
+    return f"[{content.type}]"

@@ -1,6 +1,6 @@
 """One peer of a line-based JSON-RPC connection; transport-independent.
 
-Both sides of ACP use it. It is fed with bytes and calls `send` with lines.
+ACP and MCP use it. It is fed with bytes and calls `send` with lines.
 """
 
 import asyncio
@@ -23,6 +23,8 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 CANCELLED = -32800
 MAX_OPEN_REQUESTS = 1000
+ACP_CANCEL = "$/cancel_request"  # the notification that cancels a request; its parameter is `requestId`
+MCP_CANCEL = "notifications/cancelled"
 
 
 class RpcError(Exception):
@@ -72,6 +74,7 @@ class JsonRpcPeer:
         is_server: bool = False,
         max_line_bytes: int = MAX_LINE_BYTES,
         max_open_requests: int = MAX_OPEN_REQUESTS,
+        cancel_method: str = ACP_CANCEL,
     ) -> None:
         self._send = send
         self._handler = handler
@@ -80,6 +83,7 @@ class JsonRpcPeer:
         self._is_server = is_server
         self._lines = LineSplitter(max_line_bytes)
         self._max_open_requests = max_open_requests
+        self._cancel_method = cancel_method
         self._last_id = 0
         self._pending: dict[Any, asyncio.Future[Any]] = {}
         self._open_requests: dict[Any, asyncio.Task[None]] = {}
@@ -90,7 +94,7 @@ class JsonRpcPeer:
     async def request(self, method: str, params: OutgoingParams) -> Any:
         """Send a request and return the result. Raises `RpcError` for an error response, `PeerClosed` if none can come.
 
-        Cancelling the call sends `$/cancel_request`.
+        Cancelling the call sends the cancel notification.
         """
         if self.closed:
             raise self.closed
@@ -102,7 +106,7 @@ class JsonRpcPeer:
             return await answer
         except asyncio.CancelledError:
             if not answer.done() or answer.cancelled():
-                self.notify("$/cancel_request", {"requestId": request_id})
+                self.notify(self._cancel_method, {"requestId": request_id})
             raise
         finally:
             self._pending.pop(request_id, None)
@@ -201,7 +205,7 @@ class JsonRpcPeer:
             answer.set_exception(_parse_error(error))
 
     def _handle_notification(self, method: str, params: Params) -> None:
-        if method != "$/cancel_request":
+        if method != self._cancel_method:
             self._handler.handle_notification(method, params)
             return
         request_id = params.get("requestId")

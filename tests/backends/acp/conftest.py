@@ -10,10 +10,10 @@ from ostler.app.acp_backend import AcpParts, OfferedServices
 from ostler.app.session_workspace import SessionShell, SessionWorkspace
 from ostler.backends.acp.agent_client import AgentTimeouts
 from ostler.backends.acp.backend import AcpSessionPlan
-from ostler.backends.acp.process import Launch
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.session.session import LocalSession
 from ostler.settings.load import load
+from ostler.stdio_rpc.program import Launch
 from ostler.testing.session_fixture import ALLOW_ALL
 
 

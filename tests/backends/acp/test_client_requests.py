@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostler.backends.acp.client_requests import ClientRequestHandler, ClientServices
-from ostler.backends.acp.observer import AcpObserver
 from ostler.backends.acp.update_translator import UpdateTranslator
 from ostler.core.errors import Fault, ToolError
 from ostler.core.permission import Decision, Need, Question, QuestionReply
 from ostler.core.tools import ToolResult
+from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.acp_updates import decode_update
 from ostler.wire.jsonrpc import METHOD_NOT_FOUND, RpcError
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from ostler.backends.acp.client_requests import select_option
-from ostler.backends.acp.observer import AcpObserver
 from ostler.backends.acp.tool_call_display import make_display
 from ostler.backends.acp.update_translator import UpdateTranslator
 from ostler.core.events import MessageDone, Notice, TodosChanged, ToolCalled, ToolFinished
 from ostler.core.permission import Decision
 from ostler.wire.acp import PermissionOption, ToolCallContent, ToolCallFields
 from ostler.wire.acp_decode import decode_lenient
+from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.acp_requests import RequestPermissionRequest
 from ostler.wire.acp_updates import decode_update
 

@@ -2,7 +2,6 @@
 
 import io
 import json
-import signal
 
 import jsonschema
 import pytest
@@ -13,12 +12,11 @@ from ostler.core.events import Envelope, Notice, PermissionDecided, ToolCalled, 
 from ostler.core.permission import Decision, Permission
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.frontends.headless.answer_validation import AnswerValidator
-from ostler.frontends.headless.frontend import _StopSignals
 from ostler.frontends.headless.output_schema import run_schema
 from ostler.frontends.headless.outputs import make_output
-from ostler.frontends.headless.stderr import notify
 from ostler.frontends.headless.summary import EXIT_CODES, SummaryBuilder
 from ostler.rendering.style import Styler
+from ostler.text.stderr import notify
 
 
 @pytest.mark.req("CL-8")
@@ -66,18 +64,6 @@ def test_denials_of_hooks_and_policy_are_listed_once():
     summary = builder.summarize_turn(TurnEnded("t", "done"))
     assert (summary.refusals, summary.exit) == (("run make (not allowed)", "write (not on Fridays)"), 4)
     assert [(done.tool, done.status) for done in summary.tools] == [("bash", "denied"), ("write", "denied")]
-
-
-@pytest.mark.req("CL-8")
-async def test_run_with_nohup_ignores_hangup():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with _StopSignals(lambda reason: None, None):
-            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.req("CL-8")

@@ -4,7 +4,7 @@ import json
 import re
 import time
 
-from ostler.frontends.repl.answer_keys import TYPING_PAUSE_SECONDS
+from ostler.interaction.answer_keys import TYPING_PAUSE_SECONDS
 
 CLEARS = re.compile(rb"\x1b\[[23]J|\x1bc")
 

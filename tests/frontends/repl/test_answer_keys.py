@@ -9,8 +9,9 @@ from tests.frontends.repl.chat_helpers import at
 from ostler.core.display import Display, DisplayDiff
 from ostler.core.events import PermissionAsked
 from ostler.core.permission import Permission
-from ostler.frontends.repl import answer_keys
-from ostler.frontends.repl.answer_keys import (
+from ostler.frontends.repl.dialogs import DialogQueue
+from ostler.interaction import answer_keys
+from ostler.interaction.answer_keys import (
     CONFIRM_HINT,
     REACTION_SECONDS,
     SINGLE_KEY_SECONDS,
@@ -20,7 +21,6 @@ from ostler.frontends.repl.answer_keys import (
     WAIT_HINT,
     AnswerKeyFilter,
 )
-from ostler.frontends.repl.dialogs import DialogQueue
 from ostler.rendering.style import Styler
 from ostler.session.permissions import DEFAULT_OPTIONS
 from ostler.testing.model_server import calls, text

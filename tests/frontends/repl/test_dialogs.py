@@ -5,9 +5,10 @@ import pytest
 from ostler.core.display import Display, DisplayDiff
 from ostler.core.events import PermissionAsked, PermissionDecided, QuestionAsked
 from ostler.core.permission import AnswerOption, Decision, Need, Permission, Question, QuestionReply
-from ostler.frontends.repl.ask_dialog import AskDialog
 from ostler.frontends.repl.dialogs import DialogQueue
-from ostler.frontends.repl.question_dialog import QuestionDialog
+from ostler.frontends.repl.form_lines import form_lines, step_lines
+from ostler.interaction.approval_form import ApprovalForm
+from ostler.interaction.question_form import QuestionForm
 from ostler.rendering.style import Styler
 from ostler.session.permissions import DEFAULT_OPTIONS, ONCE_OPTIONS
 from ostler.testing.model_server import calls
@@ -21,7 +22,7 @@ def ask(diff="", once_only=False, options=None, cut=False):
     options = options or (ONCE_OPTIONS if once_only else DEFAULT_OPTIONS)
     needs = (Need("write", "x", rule_pattern="x*"),)
     permission = Permission("write x", needs, preview, options, by_hunk=bool(diff) and not cut)
-    return AskDialog(PermissionAsked("a", permission, once_only))
+    return ApprovalForm(PermissionAsked("a", permission, once_only))
 
 
 def keys(one):
@@ -62,7 +63,7 @@ def test_dangerous_request_has_only_allow_once_and_deny():
 
 @pytest.mark.req("PM-5")
 def test_exact_rule_is_shown():
-    assert any("rule for s and a: write: x*" in line for line in ask().lines(PLAIN, with_keys=True))
+    assert any("rule for s and a: write: x*" in line for line in form_lines(ask(), PLAIN, with_keys=True))
 
 
 def test_options_of_the_same_kind_have_different_keys():
@@ -87,9 +88,9 @@ def test_some_hunks_are_allowed():
     one = ask(DIFF)
     assert keys(one)[-1] == "h"
     assert one.submit("h") is None
-    assert "hunk 1 of 2: x, updated" in "\n".join(one.step_lines(PLAIN))
+    assert "hunk 1 of 2: x, updated" in "\n".join(step_lines(one, PLAIN))
     assert one.submit("n") is None
-    assert one.step_lines(PLAIN)[:3] == ["  → skipped", "", "  hunk 2 of 2: x, updated"]
+    assert step_lines(one, PLAIN)[:3] == ["  → skipped", "", "  hunk 2 of 2: x, updated"]
     assert answered(one, "x", "y") == Decision("allow", "person", "once", "once", hunks=(2,))
 
 
@@ -194,7 +195,7 @@ def test_request_is_answered_only_once():
 
 
 def question_dialog(schema=None):
-    return QuestionDialog(QuestionAsked(Question("q", "Which?\nReally?", schema)))
+    return QuestionForm(QuestionAsked(Question("q", "Which?\nReally?", schema)))
 
 
 def form(**properties):
@@ -225,7 +226,7 @@ def test_question_is_answered_field_by_field(schema, lines, reply):
     one = question_dialog(schema)
     for line in lines:
         assert one.menu().prompt.strip()
-        one.step_lines(PLAIN)
+        step_lines(one, PLAIN)
         last = one.submit(line)
     assert last == reply
 
@@ -233,8 +234,8 @@ def test_question_is_answered_field_by_field(schema, lines, reply):
 @pytest.mark.parametrize(("line", "action"), [("y", "accept"), ("n", "decline"), ("", "decline")])
 def test_url_question(line, action):
     asked = Question("q", "Log in", {"properties": {"x": {}}}, "https://example.com/\x1b[8m?a", "files (MCP)")
-    one = QuestionDialog(QuestionAsked(asked))
-    shown = "\n".join(one.lines(PLAIN, with_keys=True))
+    one = QuestionForm(QuestionAsked(asked))
+    shown = "\n".join(form_lines(one, PLAIN, with_keys=True))
     assert "? files (MCP) asks: Log in\n  https://example.com/" in shown
     assert "\x1b" not in shown
     assert "open this URL [y/n]" in one.menu().prompt
@@ -243,7 +244,7 @@ def test_url_question(line, action):
 
 def test_question_has_no_control_characters():
     one = question_dialog(form(c={"title": "Pick\x1b[2J", "description": "of\x1b]0;x\x07", "enum": ["a\x1b[31m"]}))
-    shown = "\n".join([*one.lines(PLAIN, with_keys=True), one.menu().prompt])
+    shown = "\n".join([*form_lines(one, PLAIN, with_keys=True), one.menu().prompt])
     assert "? Which?\n  Really?" in shown
     assert not set(shown) & {"\x1b", "\x07"}
 

@@ -10,11 +10,12 @@ from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 
 from ostler.core.errors import UsageError
-from ostler.frontends.repl import draft_file
-from ostler.frontends.repl.console import IDLE_MENU, AnswerMenu
-from ostler.frontends.repl.draft_file import edit_text
+from ostler.frontends.repl.console import IDLE_MENU
 from ostler.frontends.repl.key_bindings import ESCAPE_TIMEOUT_SECONDS, SEQUENCE_TIMEOUT_SECONDS
 from ostler.frontends.repl.line_editor import LineEditorConsole
+from ostler.interaction import draft_file
+from ostler.interaction.answer_menu import AnswerMenu
+from ostler.interaction.draft_file import edit_text
 
 
 def writing(data, *, ends_well=True):

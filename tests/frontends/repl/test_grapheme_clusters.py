@@ -13,9 +13,10 @@ from prompt_toolkit.layout.controls import BufferControl
 from prompt_toolkit.layout.processors import TransformationInput
 from prompt_toolkit.utils import get_cwidth
 
-from ostler.frontends.repl.console import IDLE_MENU, AnswerMenu
+from ostler.frontends.repl.console import IDLE_MENU
 from ostler.frontends.repl.grapheme_clusters import GraphemeProcessor, size_after, size_before
 from ostler.frontends.repl.line_editor import LineEditorConsole
+from ostler.interaction.answer_menu import AnswerMenu
 from ostler.text.width import width
 
 FAMILY, THUMB, HEART, FLAG, ACCENT = "👨‍👩‍👧‍👦", "👍🏽", "❤️", "🇩🇪", "e\u0301"

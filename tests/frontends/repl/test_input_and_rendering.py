@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ostler.core.display import Display, DisplayDiff, DisplayFields
 from ostler.core.events import PermissionAsked, TextDelta, TurnEnded
 from ostler.core.permission import Need, Permission
-from ostler.frontends.repl.input_parser import PromptInput, ShellInput, SlashInput, parse_input
+from ostler.interaction.input_parser import PromptInput, ShellInput, SlashInput, parse_input
 from ostler.rendering.asks import render_ask
 from ostler.rendering.message_stream import MessageRenderer
 from ostler.rendering.style import Styler

@@ -5,9 +5,11 @@ import pty
 
 import pytest
 
-from ostler.frontends.repl import answer_keys, line_editor
-from ostler.frontends.repl.console import IDLE_MENU, AnswerMenu, LineEntered
+from ostler.frontends.repl import line_editor
+from ostler.frontends.repl.console import IDLE_MENU, LineEntered
 from ostler.frontends.repl.line_editor import LineEditorConsole
+from ostler.interaction import answer_keys
+from ostler.interaction.answer_menu import AnswerMenu
 
 ASK = AnswerMenu("allow? ", (("y", "Allow"), ("n", "Deny")))
 

@@ -6,8 +6,9 @@ import os
 
 import pytest
 
-from ostler.frontends.repl.console import IDLE_MENU, AnswerMenu, LineEntered
+from ostler.frontends.repl.console import IDLE_MENU, LineEntered
 from ostler.frontends.repl.plain_console import PlainConsole
+from ostler.interaction.answer_menu import AnswerMenu
 
 ASK = AnswerMenu("allow? ", (("y", "Allow"), ("n", "Deny")))
 

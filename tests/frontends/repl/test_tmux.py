@@ -10,7 +10,7 @@ import pytest
 from tests.frontends.repl.chat_helpers import at, last_message
 from tests.frontends.repl.multiplexer import LOOK_SECONDS, TIMEOUT_SECONDS
 
-from ostler.frontends.repl.answer_keys import TYPING_HINT, TYPING_PAUSE_SECONDS
+from ostler.interaction.answer_keys import TYPING_HINT, TYPING_PAUSE_SECONDS
 from ostler.testing.model_server import calls, stall, text
 
 TMUX_LATE_SECONDS = 0.25  # delay after which tmux reports the last of several quick resizes

@@ -4,8 +4,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ostler.backends.acp.process import AgentProcess
 from ostler.core.errors import BackendError, UsageError
+from ostler.stdio_rpc.program import RpcProgram
 from ostler.wire.acp import AUTH_REQUIRED, PROTOCOL_VERSION, AcpMcpServer, AcpStruct, ContentBlock
 from ostler.wire.acp_decode import decode_lenient
 from ostler.wire.acp_requests import (
@@ -49,7 +49,7 @@ class AgentSessionPlace(msgspec.Struct, frozen=True):
 class AcpAgentClient:
     """Sends typed requests to an agent."""
 
-    def __init__(self, process: AgentProcess, timeouts: AgentTimeouts | None = None) -> None:
+    def __init__(self, process: RpcProgram, timeouts: AgentTimeouts | None = None) -> None:
         self.process = process
         self.timeouts = timeouts or AgentTimeouts()
         self.info = InitializeResponse(PROTOCOL_VERSION)

@@ -8,9 +8,7 @@ import msgspec
 
 from ostler.backends.acp.agent_client import AcpAgentClient, AgentSessionPlace, AgentTimeouts
 from ostler.backends.acp.client_requests import ClientRequestHandler, ClientServices
-from ostler.backends.acp.observer import AcpObserver
 from ostler.backends.acp.options import AgentOptions
-from ostler.backends.acp.process import Launch, start_agent
 from ostler.backends.acp.prompt_content import to_content_blocks
 from ostler.backends.acp.update_translator import UpdateTranslator
 from ostler.core.errors import BackendError, Fault, OstlerError, UsageError
@@ -18,7 +16,9 @@ from ostler.core.events import Delivered, InfoChanged, Notice, RemoteCursor, Tur
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
 from ostler.core.sessions import SessionChange, SessionInfo, SessionStart, SetOption, Steer
+from ostler.stdio_rpc.program import Launch, start_program
 from ostler.wire.acp import AcpMcpServer, ContentBlock, text_content
+from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.acp_requests import ClientCapabilities, FileSystemCapabilities, OpenSessionResponse, PromptResponse
 from ostler.wire.acp_updates import SessionUpdate, decode_update
 from ostler.wire.jsonrpc import Mirror, Params
@@ -111,7 +111,7 @@ class AcpBackend:
     async def _connect(self, start: SessionStart) -> None:
         """Start the program and open the session. On failure the program is stopped."""
         self._early_updates = []
-        process = await start_agent(self._plan.launch, self, mirror=self._mirror)
+        process = await start_program(self._plan.launch, self, mirror=self._mirror)
         self.agent = AcpAgentClient(process, self._plan.timeouts)
         try:
             await self.agent.initialize(self._capabilities(), self._plan.version)

@@ -7,7 +7,6 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ostler.backends.acp.elicitation import fill_form, make_question
-from ostler.backends.acp.observer import AcpObserver
 from ostler.backends.acp.requested_access import requested_command, requested_paths
 from ostler.backends.acp.tool_call_display import display_path, edited_paths, make_display
 from ostler.backends.acp.update_translator import UpdateTranslator
@@ -18,6 +17,7 @@ from ostler.core.protocols import BackendContext
 from ostler.core.tools import ToolCall, ToolKind, ToolResult
 from ostler.wire.acp import NOT_FOUND, PermissionOption, ToolCallFields
 from ostler.wire.acp_decode import decode_lenient
+from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.acp_requests import (
     CreateElicitationRequest,
     CreateTerminalRequest,

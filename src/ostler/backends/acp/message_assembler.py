@@ -3,11 +3,10 @@
 import os
 from collections.abc import Callable
 
-from ostler.backends.acp.tool_call_display import content_text
 from ostler.core.events import Event, MessageDone, TextDelta, ThoughtDelta
 from ostler.core.message import Message, MessagePart, ThoughtPart
 from ostler.core.prompt import ImageContent, TextContent
-from ostler.wire.acp import ContentBlock
+from ostler.wire.acp import ContentBlock, content_text
 
 
 class MessageAssembler:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ostler.backends.acp.tool_call_display import edited_paths, text_of
+from ostler.backends.acp.tool_call_display import edited_paths
 from ostler.text.lazy_regex import lazy_regex
-from ostler.wire.acp import ToolCallFields
+from ostler.wire.acp import ToolCallFields, text_of
 
 MAX_VALUES = 1000
 MAX_DEPTH = 6

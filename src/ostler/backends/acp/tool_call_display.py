@@ -10,7 +10,7 @@ import msgspec
 from ostler.core.display import Display, DisplayBlock, DisplayDiff, DisplayText
 from ostler.core.events import ToolCalled
 from ostler.core.tools import ToolCall, ToolKind, ToolResult
-from ostler.wire.acp import ContentBlock, ToolCallContent, ToolCallFields
+from ostler.wire.acp import ToolCallContent, ToolCallFields, content_text, text_of
 
 TOOL_KINDS = get_args(ToolKind)
 MAX_TEXT_LENGTH = 50_000
@@ -57,22 +57,6 @@ def make_display(call: ToolCallFields, cwd: str, terminal_output: Mapping[str, s
     if not blocks and call.raw_output is not None:
         blocks = [DisplayText(_as_text(call.raw_output)[:MAX_TEXT_LENGTH], "output")]
     return Display(call.title or call.tool_call_id, tuple(blocks))
-
-
-def text_of(call: ToolCallFields) -> str:
-    """Return the text in the call's content."""
-    return "\n".join(content_text(item.content) for item in call.content or () if item.content)
-
-
-def content_text(content: ContentBlock) -> str:
-    """Return a content block as text; other content is represented by its name or type."""
-    if content.type == "text":
-        return content.text or ""
-    if content.type == "resource_link":
-        return f"[{content.name or content.uri}]({content.uri})"
-    if content.type == "resource" and content.resource:
-        return content.resource.text or f"[{content.resource.uri}]"
-    return f"[{content.type}]"
 
 
 def display_path(path: str, cwd: str) -> str:

@@ -8,11 +8,9 @@ from typing import Any, Literal
 import msgspec
 
 from ostler.backends.acp.message_assembler import MessageAssembler
-from ostler.backends.acp.observer import AcpObserver
 from ostler.backends.acp.options import AgentOptions
 from ostler.backends.acp.tool_call_display import (
     MAX_TEXT_LENGTH,
-    content_text,
     make_display,
     to_tool_called,
     to_tool_result,
@@ -28,7 +26,8 @@ from ostler.core.events import (
 )
 from ostler.core.sessions import SlashCommand
 from ostler.core.tools import Todo
-from ostler.wire.acp import PlanEntry, ToolCallFields
+from ostler.wire.acp import PlanEntry, ToolCallFields, content_text
+from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.acp_requests import PromptResponse
 from ostler.wire.acp_tool_calls import FINAL_STATUSES, ToolCallTracker
 from ostler.wire.acp_updates import (

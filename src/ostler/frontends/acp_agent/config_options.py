@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ostler.commands.services import NamedItem
 from ostler.core.events import Event, InfoChanged, OptionChanged
 from ostler.core.sessions import SessionInfo, SessionOption
+from ostler.interaction.services import NamedItem
 from ostler.wire.acp import SessionConfigChoice, SessionConfigOption, SessionMode, SessionModeState
 
 MODE_OPTIONS = ("mode", "agent")

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ostler.commands.services import CommandServices
 from ostler.core.protocols import Workspace
+from ostler.interaction.services import CommandServices
 from ostler.wire.acp_requests import ClientCapabilities
 from ostler.wire.jsonrpc import JsonRpcPeer, OutgoingParams
 

@@ -15,6 +15,8 @@ from ostler.core.events import (
 from ostler.core.permission import AnswerOption, Decision, Question, QuestionReply
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.tool_content import contents_of, locations_of, title_of
+from ostler.interaction.approval_form import SCOPES, decision_of
+from ostler.interaction.open_requests import AnswerCallback
 from ostler.text.sanitise import escape_invisible
 from ostler.wire.acp import PermissionOption, ToolCallFields
 from ostler.wire.jsonrpc import PeerClosed, RpcError
@@ -26,12 +28,6 @@ OPTION_KINDS = {
     "deny": "reject_once",
     "deny_always": "reject_always",
 }
-SCOPES: dict[str, Literal["session", "project"]] = {
-    "allow_session": "session",
-    "allow_always": "project",
-    "deny_always": "project",
-}
-AnswerCallback = Callable[[str, Decision | QuestionReply], bool]
 FindCall = Callable[[str], ToolCalled | None]
 
 
@@ -135,8 +131,7 @@ def decision_from_response(response: Any, options: list[AnswerOption]) -> Decisi
     chosen = next((option for option in options if option.id == outcome.get("optionId")), None)
     if outcome.get("outcome") != "selected" or chosen is None:
         return Decision("deny", by="nobody", reason="the editor returned an unknown option")
-    allowed = not chosen.kind.startswith("deny")
-    return Decision("allow" if allowed else "deny", "person", SCOPES.get(chosen.kind, "once"), chosen.id)
+    return decision_of(chosen)
 
 
 def reply_from_response(response: Any) -> QuestionReply:

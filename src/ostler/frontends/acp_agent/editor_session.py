@@ -8,9 +8,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ostler.commands.dispatcher import CommandDispatcher
-from ostler.commands.results import StartTurn
-from ostler.commands.services import CommandServices, PromptSource, active_agent
 from ostler.core.errors import OstlerError
 from ostler.core.events import Envelope, InfoChanged, OptionChanged, TurnEnded, UsageReported
 from ostler.core.prompt import Prompt, PromptContent, TextContent
@@ -23,6 +20,9 @@ from ostler.frontends.acp_agent.prompt_content import convert_prompt, later_text
 from ostler.frontends.acp_agent.session_updates import SessionUpdateBuilder, effective_records
 from ostler.frontends.acp_agent.slash_commands import EditorSlashCommands, result_markdown
 from ostler.frontends.acp_agent.stop_reason import add_usage, prompt_response
+from ostler.interaction.dispatcher import CommandDispatcher
+from ostler.interaction.results import StartTurn
+from ostler.interaction.services import CommandServices, PromptSource, active_agent
 from ostler.wire.acp import ContentBlock, SessionConfigOption, text_content
 from ostler.wire.acp_requests import OpenSessionResponse, PromptResponse, PromptUsage
 from ostler.wire.acp_updates import (

@@ -1,17 +1,16 @@
 """Connects the ACP peer to stdin and stdout and serves until the input ends."""
 
 import asyncio
-import signal
 
 from ostler.core.protocols import SessionManager
 from ostler.frontends.acp_agent.editor_client import WorkspaceProvider
 from ostler.frontends.acp_agent.handler import AcpAgentHandler
 from ostler.frontends.acp_agent.stdio import StdioTransport
+from ostler.interaction.signals import ALL_STOP_SIGNALS, handled_signals
 from ostler.wire.jsonrpc import JsonRpcPeer
 
 CLOSE_TIMEOUT_SECONDS = 1.2
 FLUSH_TIMEOUT_SECONDS = 0.3
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class AcpAgentFrontend:
@@ -33,13 +32,11 @@ class AcpAgentFrontend:
                 ended.set()
 
         self._transport.start(feed, ended.set)
-        loop = asyncio.get_running_loop()
-        for number in STOP_SIGNALS:
-            loop.add_signal_handler(number, ended.set)
-        await ended.wait()
-        error = agent.peer.closed
-        await asyncio.wait({asyncio.create_task(_close(agent))}, timeout=CLOSE_TIMEOUT_SECONDS)
-        self._transport.finish(FLUSH_TIMEOUT_SECONDS)
+        with handled_signals(dict.fromkeys(ALL_STOP_SIGNALS, ended.set)):
+            await ended.wait()
+            error = agent.peer.closed
+            await asyncio.wait({asyncio.create_task(_close(agent))}, timeout=CLOSE_TIMEOUT_SECONDS)
+            self._transport.finish(FLUSH_TIMEOUT_SECONDS)
         if error:
             self._workspaces.log(f"protocol error by the editor: {error}")
         return 1 if error else 0

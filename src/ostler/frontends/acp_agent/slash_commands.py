@@ -1,8 +1,10 @@
 """Lists the slash commands offered to an editor and renders their results as Markdown."""
 
-from ostler.commands.builtin_commands import ALIASES, COMMANDS
-from ostler.commands.dispatcher import CommandDispatcher
-from ostler.commands.results import (
+from ostler.core.protocols import Session
+from ostler.frontends.acp_agent.tool_content import fence_lines
+from ostler.interaction.builtin_commands import ALIASES, COMMANDS
+from ostler.interaction.dispatcher import CommandDispatcher
+from ostler.interaction.results import (
     ChangeDisplay,
     EditFile,
     Quit,
@@ -12,9 +14,7 @@ from ostler.commands.results import (
     StartTurn,
     SwitchSession,
 )
-from ostler.commands.services import CommandServices, NamedItem
-from ostler.core.protocols import Session
-from ostler.frontends.acp_agent.tool_content import fence_lines
+from ostler.interaction.services import CommandServices, NamedItem
 from ostler.knowledge.prompt_syntax import parse_slash_command
 from ostler.wire.acp import AvailableCommand, AvailableCommandInput
 

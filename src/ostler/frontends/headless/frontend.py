@@ -1,8 +1,8 @@
 """Runs one prompt, prints the events and returns an exit status; never asks and never reads a terminal."""
 
 import asyncio
-import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ostler.core.errors import Fault, OstlerError
@@ -12,11 +12,11 @@ from ostler.core.protocols import EventSubscription, Session, SessionManager, Tu
 from ostler.core.sessions import OpenSessionRequest, TurnEndReason
 from ostler.frontends.headless.outputs import RunOutput
 from ostler.frontends.headless.summary import RunSummary, SummaryBuilder
+from ostler.interaction.signals import ALL_STOP_SIGNALS, handled_signals
 
 if TYPE_CHECKING:
     from ostler.frontends.headless.answer_validation import AnswerValidator
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MakePrompt = Callable[[Session], Awaitable[Prompt]]
 
 
@@ -45,7 +45,7 @@ class HeadlessFrontend:
     async def run(self, manager: SessionManager) -> int:
         """Run the prompt and return the exit status. Raises `OstlerError` if the session cannot run."""
         self._task = asyncio.current_task()
-        with _StopSignals(self._stop, self._timeout):
+        with self._stoppable():
             try:
                 summary = await self._run_session(manager)
             except asyncio.CancelledError:
@@ -91,6 +91,18 @@ class HeadlessFrontend:
                 break
         return await turn.wait()
 
+    @contextmanager
+    def _stoppable(self) -> Iterator[None]:
+        """Stop the run on Ctrl-C, on SIGTERM, when the terminal closes, and after the timeout."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.call_later(self._timeout, self._stop, "timeout") if self._timeout else None
+        try:
+            with handled_signals(dict.fromkeys(ALL_STOP_SIGNALS, lambda: self._stop("cancelled"))):
+                yield
+        finally:
+            if deadline:
+                deadline.cancel()
+
     def _stop(self, reason: TurnEndReason) -> None:
         """Cancel the turn, whose events stay recorded; before the turn starts, cancel the run."""
         if self._turn:
@@ -107,25 +119,3 @@ def _with_schema_error(turn_end: TurnEnded, error: str) -> TurnEnded:
         "output_schema", f"the answer does not match the schema: {error}", "simplify the prompt or the schema"
     )
     return TurnEnded(turn_end.turn_id, "failed", fault, turn_end.limit)
-
-
-class _StopSignals:
-    """Stops a run on Ctrl-C, on SIGTERM, when the terminal closes, and after the timeout."""
-
-    def __init__(self, stop: Callable[[TurnEndReason], None], timeout: float | None) -> None:
-        self._stop = stop
-        self._timeout = timeout
-        ignores_hangup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # `nohup`
-        self._signals = [number for number in _SIGNALS if number != signal.SIGHUP or not ignores_hangup]
-        self._loop = asyncio.get_running_loop()
-
-    def __enter__(self) -> None:
-        for number in self._signals:
-            self._loop.add_signal_handler(number, self._stop, "cancelled")
-        self._deadline = self._loop.call_later(self._timeout, self._stop, "timeout") if self._timeout else None
-
-    def __exit__(self, *_: object) -> None:
-        for number in self._signals:
-            self._loop.remove_signal_handler(number)
-        if self._deadline:
-            self._deadline.cancel()

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 import msgspec
 
 from ostler.core.events import Envelope, Event
-from ostler.frontends.headless.stderr import notify
 from ostler.frontends.headless.summary import RunSummary
 from ostler.rendering.style import Styler
 from ostler.rendering.wait_notices import WaitNotices
 from ostler.session.transcript import CallBlock, PromptBlock, TextBlock, TodosBlock, Transcript, TranscriptBlock
 from ostler.text.sanitise import sanitise
+from ostler.text.stderr import notify
 from ostler.wire.event_codec import encode_envelope
 
 if TYPE_CHECKING:
     from ostler.rendering.tool_calls import ToolCallRenderer
 
-OUTPUT_FORMATS = ("text", "simple", "json", "jsonl")
 STOP_MESSAGES = {"timeout": "timed out; the answer may be incomplete", "cancelled": "cancelled"}
 
 

@@ -8,7 +8,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 if TYPE_CHECKING:
-    from ostler.commands.completion import CompletionSource
+    from ostler.interaction.completion import CompletionSource
 
 
 class PromptCompleter(Completer):

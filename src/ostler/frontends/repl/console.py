@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
+from ostler.interaction.answer_menu import AnswerMenu
+
 if TYPE_CHECKING:
-    from ostler.commands.completion import CompletionSource
+    from ostler.interaction.completion import CompletionSource
 
 
 class LineEntered(msgspec.Struct, frozen=True):
@@ -39,15 +41,6 @@ class DetailsToggled(msgspec.Struct, frozen=True):
 
 
 ConsoleEvent = LineEntered | InterruptRequested | ExitRequested | SteerEntered | DetailsToggled
-
-
-class AnswerMenu(msgspec.Struct, frozen=True):
-    """The possible input: one of the answers (key and label) or, without answers, a line of text."""
-
-    prompt: str
-    answers: tuple[tuple[str, str], ...] = ()
-    confirmed_keys: tuple[str, ...] = ()  # these need Enter
-    quick: bool = False  # answered in quick succession, and without lasting effect
 
 
 IDLE_MENU = AnswerMenu("> ")

@@ -1,23 +1,11 @@
-"""Queue of open approval requests and questions; shows the first and records its answer."""
+"""Shows the first open approval request or question and passes the user's input to it."""
 
-from collections.abc import Callable
-
-from ostler.core.events import (
-    Event,
-    PermissionAsked,
-    PermissionDecided,
-    QuestionAnswered,
-    QuestionAsked,
-)
-from ostler.core.permission import Decision, QuestionReply
-from ostler.frontends.repl.ask_dialog import AskDialog
+from ostler.core.events import Event
 from ostler.frontends.repl.console import Console
+from ostler.frontends.repl.form_lines import form_lines, step_lines
 from ostler.frontends.repl.pager import Pager
-from ostler.frontends.repl.question_dialog import QuestionDialog
+from ostler.interaction.open_requests import AnswerCallback, OpenRequests
 from ostler.rendering.style import Styler
-from ostler.text.sanitise import escape_invisible
-
-AnswerCallback = Callable[[str, Decision | QuestionReply], bool]
 
 
 class DialogQueue:
@@ -26,80 +14,45 @@ class DialogQueue:
     def __init__(self, console: Console, paint: Styler, on_answer: AnswerCallback) -> None:
         self._console = console
         self._paint = paint
-        self._on_answer = on_answer
-        self._dialogs: dict[str, AskDialog | QuestionDialog] = {}
+        self._requests = OpenRequests(on_answer)
         self._pager = Pager(console, paint)
         self._shown_id = ""
-        self._answered_id = ""
 
     def __bool__(self) -> bool:
-        return bool(self._dialogs)
+        return bool(self._requests)
 
     @property
     def has_unanswered(self) -> bool:
         """Whether a dialog still needs an answer; one that was just answered does not."""
-        return any(ask_id != self._answered_id for ask_id in self._dialogs)
+        return self._requests.has_unanswered
 
     def on_event(self, event: Event) -> None:
         """Add or close a dialog; it may also have been answered elsewhere."""
-        match event:
-            case PermissionAsked(ask_id):
-                self._dialogs[ask_id] = AskDialog(event)
-            case QuestionAsked(question):
-                self._dialogs[question.id] = QuestionDialog(event)
-            case PermissionDecided(ask_id) if ask_id in self._dialogs:
-                self._close(ask_id, _describe_decision(event))
-            case QuestionAnswered(question_id, reply) if question_id in self._dialogs:
-                self._close(question_id, f"  → {reply.action}")
-            case _:
-                return
+        closed = self._requests.on_event(event)
+        if closed and self._shown_id == closed.id:
+            self._shown_id = ""
+            self._pager.drop()
+            self._console.show([self._paint(f"  → {closed.outcome}", "dim")])
         self._show_first()
 
     def answer(self, line: str) -> None:
         """Handle a line that the user typed for the visible dialog."""
-        ask_id = next(iter(self._dialogs))
-        if ask_id == self._answered_id:
+        first = self._requests.first
+        if first is None or self._requests.is_first_answered:
             return
-        dialog = self._dialogs[ask_id]
         if self._pager:
             self._pager.advance(line)
-            return
-        result = dialog.submit(line)
-        if result is not None:
-            self._answered_id = ask_id
-            self._on_answer(ask_id, result)
-        else:
-            self._pager.show(dialog.step_lines(self._paint), dialog.menu())
+        elif not self._requests.submit(line):
+            _, form = first
+            self._pager.show(step_lines(form, self._paint), form.menu())
 
     def deny_all(self, reason: str) -> None:
         """Deny or decline all open dialogs."""
-        for ask_id, dialog in tuple(self._dialogs.items()):
-            denial = Decision("deny", by="nobody", reason=reason)
-            self._on_answer(ask_id, denial if isinstance(dialog, AskDialog) else QuestionReply("decline"))
-
-    def _close(self, ask_id: str, message: str) -> None:
-        del self._dialogs[ask_id]
-        if self._shown_id == ask_id:
-            self._shown_id = ""
-            self._pager.drop()
-            self._console.show([self._paint(message, "dim")])
+        self._requests.deny_all(reason)
 
     def _show_first(self) -> None:
-        ask_id = next(iter(self._dialogs), "")
-        if ask_id and self._shown_id != ask_id:
-            self._shown_id = ask_id
-            dialog = self._dialogs[ask_id]
-            self._pager.show(dialog.lines(self._paint, with_keys=not self._console.numbers_menu), dialog.menu())
-
-
-def _describe_decision(event: PermissionDecided) -> str:
-    decision = event.decision
-    scope = {"session": " for this session", "project": " always in this project"}.get(decision.scope, "")
-    if decision.feedback:
-        return f"  → {decision.answer}, with your message"  # the message is shown below, with the denied call
-    if decision.hunks is not None:
-        return (
-            f"  → {decision.answer}, only hunk{'s' * (len(decision.hunks) > 1)} {', '.join(map(str, decision.hunks))}"
-        )
-    reason = decision.reason.partition("\n")[0]
-    return f"  → {decision.answer}{scope}{f': {escape_invisible(reason)}' if reason else ''}"
+        first = self._requests.first
+        if first and self._shown_id != first[0]:
+            self._shown_id, form = first
+            lines = form_lines(form, self._paint, with_keys=not self._console.numbers_menu)
+            self._pager.show(lines, form.menu())

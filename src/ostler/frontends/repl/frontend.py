@@ -1,8 +1,8 @@
 """Opens one session after the other until the user quits."""
 
-import asyncio
 import signal
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,13 +11,12 @@ from ostler.core.errors import OstlerError
 from ostler.core.protocols import Session, SessionManager
 from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.repl.console import Console, ExitRequested, InterruptRequested
+from ostler.interaction.signals import STOP_SIGNALS, handled_signals
 from ostler.rendering.style import Styler
 from ostler.text.sanitise import sanitise
 
 if TYPE_CHECKING:
-    from ostler.commands.services import CommandServices
-
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+    from ostler.interaction.services import CommandServices
 
 
 class ReplFrontend:
@@ -39,7 +38,7 @@ class ReplFrontend:
         self._details = details
 
     async def run(self, manager: SessionManager) -> int:
-        with _SignalHandlers(self._console):
+        with handled_signals(self._signal_handlers()):
             try:
                 await self._console.start()
                 from ostler.frontends.repl.chat import ChatController  # imported late: the prompt is already visible
@@ -54,6 +53,12 @@ class ReplFrontend:
             finally:
                 await self._console.aclose()
 
+    def _signal_handlers(self) -> dict[signal.Signals, Callable[[], None]]:
+        """Convert signals to console events: SIGINT interrupts, the others quit."""
+        inject = self._console.inject
+        quits = {number: partial(inject, ExitRequested(128 + number, "signal")) for number in STOP_SIGNALS}
+        return {signal.SIGINT: partial(inject, InterruptRequested()), **quits}
+
     async def _switch_session(self, manager: SessionManager, session_id: str, previous: str) -> Session:
         """Open another session, or the previous one again if that fails."""
         try:
@@ -64,20 +69,3 @@ class ReplFrontend:
         except OstlerError as error:
             self._console.show([self._paint(f"  {sanitise(str(error))}", "red")])
             return await manager.open(msgspec.structs.replace(self._opening, resume=previous))
-
-
-class _SignalHandlers:
-    """Converts signals to console events: SIGINT interrupts, the others quit."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._loop = asyncio.get_running_loop()
-
-    def __enter__(self) -> None:
-        self._loop.add_signal_handler(signal.SIGINT, self._console.inject, InterruptRequested())
-        for number in STOP_SIGNALS:
-            self._loop.add_signal_handler(number, self._console.inject, ExitRequested(128 + number, "signal"))
-
-    def __exit__(self, *_: object) -> None:
-        for number in (signal.SIGINT, *STOP_SIGNALS):
-            self._loop.remove_signal_handler(number)

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ostler.core.errors import UsageError
-from ostler.frontends.repl.answer_keys import AnswerKeyFilter
-from ostler.frontends.repl.console import IDLE_MENU, AnswerMenu, ConsoleEvent, ExitRequested, LineEntered, SteerEntered
+from ostler.frontends.repl.console import IDLE_MENU, ConsoleEvent, ExitRequested, LineEntered, SteerEntered
 from ostler.frontends.repl.key_bindings import make_key_bindings, set_key_timeouts
-from ostler.frontends.repl.pastes import PasteStore
 from ostler.frontends.repl.prompt_history import is_recallable, open_history
 from ostler.frontends.repl.reflow import backspace_crosses_wrap, erase_sequence, extra_rows, terminal_reflows
 from ostler.frontends.repl.saved_draft import SavedDraft
+from ostler.interaction.answer_keys import AnswerKeyFilter
+from ostler.interaction.answer_menu import AnswerMenu
+from ostler.interaction.pastes import PasteStore
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip, width
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.output.vt100 import Vt100_Output
 
-    from ostler.commands.completion import CompletionSource
+    from ostler.interaction.completion import CompletionSource
 
 FLUSH_DELAY_SECONDS = 0.03
 RENDER_LATENCY_SECONDS = 0.05  # drawn output may not have reached the terminal before this
@@ -263,7 +264,7 @@ class LineEditorConsole:
         from prompt_toolkit.application import in_terminal
         from prompt_toolkit.application.current import set_app
 
-        from ostler.frontends.repl.external_editor import run_editor
+        from ostler.interaction.external_editor import run_editor
 
         with set_app(self._session.app):
             async with in_terminal():
@@ -275,7 +276,7 @@ class LineEditorConsole:
 
     async def _edit_draft(self) -> None:
         """Edit the text. If a dialog opened meanwhile, the text is restored after it."""
-        from ostler.frontends.repl.draft_file import edit_text
+        from ostler.interaction.draft_file import edit_text
 
         buffer, was_dialog = self._session.default_buffer, _is_dialog(self._menu)
         try:

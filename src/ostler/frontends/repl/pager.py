@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from ostler.frontends.repl.console import AnswerMenu, Console
+from ostler.frontends.repl.console import Console
+from ostler.interaction.answer_menu import AnswerMenu
 from ostler.rendering.measure import lines_that_fit
 from ostler.rendering.style import Styler
 

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from ostler.frontends.repl.console import IDLE_MENU, AnswerMenu, ConsoleEvent, ExitRequested, LineEntered
+from ostler.frontends.repl.console import IDLE_MENU, ConsoleEvent, ExitRequested, LineEntered
+from ostler.interaction.answer_menu import AnswerMenu
 
 if TYPE_CHECKING:
-    from ostler.commands.completion import CompletionSource
+    from ostler.interaction.completion import CompletionSource
 
 CHUNK_SIZE = 65536
 MAX_LINE_LENGTH = 1 << 24
@@ -63,7 +64,7 @@ class PlainConsole:
 
     async def edit(self, path: str) -> bool:
         """Run the editor, but only in a terminal."""
-        from ostler.frontends.repl.external_editor import run_editor
+        from ostler.interaction.external_editor import run_editor
 
         return self.echoes_input and await run_editor(path)
 

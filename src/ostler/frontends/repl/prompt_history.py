@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ostler.frontends.repl.pastes import MAX_LINE_LENGTH, longest_line_length
+from ostler.interaction.pastes import MAX_LINE_LENGTH, longest_line_length
 
 if TYPE_CHECKING:
     from prompt_toolkit.history import History

@@ -1,24 +1,21 @@
-"""Builds the status line: agent, model, context use, cost, sandbox and git branch."""
+"""Builds the activity of the status line: what is running now."""
 
-from collections.abc import Sequence
-
-from ostler.commands.usage import UsageTracker
 from ostler.core.display import DisplayText
 from ostler.core.events import Event
 from ostler.core.protocols import Session
+from ostler.interaction.status import StatusSummary
+from ostler.interaction.usage import UsageTracker
 from ostler.rendering.transcript_renderer import TranscriptRenderer
 from ostler.rendering.wait_notices import wait_notice
 from ostler.text.sanitise import sanitise
 
 
-class StatusLine:
-    """Builds the texts of the status line; `on_event` must receive every event."""
+class StatusLine(StatusSummary):
+    """The texts of the status line; `on_event` must receive every event."""
 
     def __init__(self, session: Session, usage: UsageTracker) -> None:
-        self._session = session
-        self._usage = usage
+        super().__init__(session, usage)
         self._waiting = ""
-        self.environment_labels: Sequence[str] = ()
 
     def on_event(self, event: Event) -> None:
         self._waiting = wait_notice(event)
@@ -29,25 +26,8 @@ class StatusLine:
             return self._waiting
         if scroll.partial_line:
             return scroll.partial_line
-        if children := self._usage.subagents.lines():
+        if children := self.usage.subagents.lines():
             return " | ".join(children)
         running = scroll.calls.running
         notes = [part.text for part in running.display.blocks if isinstance(part, DisplayText)] if running else []
         return sanitise(notes[-1][-2000:]).rstrip("\n").rpartition("\n")[2] if notes else ""
-
-    def summary(self, *, busy: bool, asking: bool, queued: int) -> str:
-        """Return the summary in one line. The most important parts are first, because a narrow window truncates it."""
-        parts = [
-            *(["waiting for your answer" if asking else "working, Ctrl-C cancels"] if busy else []),
-            *([f"{queued} queued"] if queued else []),
-            *(value for value in (self._usage.option("agent"), self._usage.option("model")) if value),
-            *([profile] if (profile := self._usage.option("profile")) not in ("", "balanced") else []),
-            f"context {self._usage.context_usage}",
-            *self._cost_label(),
-            *self.environment_labels,
-        ]
-        return sanitise(" · ".join(parts)).replace("\n", " ")
-
-    def _cost_label(self) -> list[str]:
-        cost = self._session.state.cost
-        return [f"${cost:.2f}"] if cost else []

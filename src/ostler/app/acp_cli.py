@@ -1,0 +1,135 @@
+"""Composes `ostler acp run`: the agent of the settings, and a session with it."""
+
+import asyncio
+import os
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from ostler import __version__
+from ostler.app.acp_agent_config import find_agent, read_mcp_servers
+from ostler.app.acp_backend import AcpParts, OfferedServices
+from ostler.app.acp_policy import acp_policy
+from ostler.app.acp_trust import project_file
+from ostler.app.project_paths import workspace_path
+from ostler.app.session_workspace import SessionShell, SessionWorkspace
+from ostler.app.trusted_settings import count_untrusted, load_settings
+from ostler.backends.acp.agent_client import AcpAgentClient
+from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
+from ostler.backends.acp.connection import connect_agent
+from ostler.core.errors import UsageError
+from ostler.frontends.acp_cli.flags import AcpFlags
+from ostler.frontends.acp_cli.run import AcpCliRun
+from ostler.journal.memory_journal import MemoryJournal
+from ostler.session.session import LocalSession
+from ostler.stdio_rpc.program import Launch
+from ostler.text.stderr import notify
+from ostler.wire.acp_observer import AcpObserver
+from ostler.wire.jsonrpc import Mirror
+
+
+def run_acp(flags: AcpFlags) -> int:
+    """Run the prompt or the listings and return the exit status."""
+    return asyncio.run(make_run(flags).run())
+
+
+def make_run(flags: AcpFlags) -> AcpCliRun:
+    """Return the run of these flags."""
+    return AcpCliRun(flags, ConfiguredAgent(flags))
+
+
+class ConfiguredAgent:
+    """The agent that the flags select, with what they allow it."""
+
+    def __init__(self, flags: AcpFlags) -> None:
+        self._flags = flags
+        self._cwd = workspace_path(flags.cwd)
+        self._settings = load_settings(self._cwd, trust=flags.trust)
+        if (
+            not flags.settings
+            and count_untrusted(self._cwd, self._settings)
+            and (file := project_file(self._cwd)).is_file()
+        ):
+            notify(f"{file} is ignored until you trust it: run `ostler trust`, or pass --trust-project to use it once")
+        self._agent = find_agent(flags.agent, flags.settings, self._cwd, self._settings)
+        self.cwd = str(self._cwd)
+        self.name = self._agent.name
+        self.command = self._agent.entry.command
+
+    def connect(self, mirror: Mirror | None) -> AbstractAsyncContextManager[AcpAgentClient]:
+        """Start the agent without a session."""
+        return connect_agent(self._launch(), __version__, mirror)
+
+    def make_session(self, observer: AcpObserver, mirror: Mirror | None) -> "ConfiguredAgentSession":
+        """Return a session with the agent, which is not open yet."""
+        flags = self._flags
+        parts = AcpParts(
+            self._plan(),
+            self._workspace(),
+            self._settings,
+            OfferedServices(flags.files, flags.terminal, network=True, answers=flags.answers),
+            observer,
+            mirror,
+        )
+        session = LocalSession(
+            backend=parts.backend,
+            tools=parts.tools,
+            journal=MemoryJournal("acp-run"),
+            policy=acp_policy(
+                self._settings,
+                write=flags.write,
+                yolo=flags.yolo,
+                directories=self._directories(),
+                policy_file=flags.policy,
+            ),
+            cwd=str(self._cwd),
+        )
+        return ConfiguredAgentSession(session, parts.backend, parts.name)
+
+    def _launch(self) -> Launch:
+        entry = self._agent.entry
+        return Launch(entry.command, entry.args, self._agent.environment(os.environ), str(self._cwd), self._agent.name)
+
+    def _plan(self) -> AcpSessionPlan:
+        flags = self._flags
+        more = tuple(server for file in flags.mcp for server in read_mcp_servers(file))
+        return AcpSessionPlan(
+            self._launch(),
+            __version__,
+            (*self._agent.mcp_servers, *more),
+            self._directories(),
+            flags.resume,
+            flags.fork,
+            flags.login,
+            supports_elicitation=False,
+            required_options=flags.options,
+        )
+
+    def _directories(self) -> tuple[str, ...]:
+        return tuple(str(_resolve_folder(name)) for name in self._flags.directories)
+
+    def _workspace(self) -> SessionWorkspace:
+        flags, root = self._flags, str(self._cwd)
+        sandbox = self._settings.config.security.sandbox
+        shell = SessionShell(root, writable=flags.write or flags.yolo, sandbox=sandbox)
+        workspace = SessionWorkspace(root, shell, read_anywhere=flags.yolo)
+        workspace.grant_folders(self._directories())
+        return workspace
+
+
+class ConfiguredAgentSession:
+    """A session with the agent and its backend."""
+
+    def __init__(self, session: LocalSession, backend: AcpBackend, backend_name: str) -> None:
+        self.session = session
+        self.backend = backend
+        self._backend_name = backend_name
+
+    async def open(self) -> None:
+        await self.session.open(version=__version__, backend=self._backend_name, options={})
+
+
+def _resolve_folder(name: str) -> Path:
+    path = Path(name).expanduser().resolve()
+    if not path.is_dir():
+        raise UsageError(f"--add-dir {name}: no such folder")
+    return path

@@ -1,1 +1,0 @@
-"""Slash commands, built-in and custom, shared by all frontends."""

@@ -1,0 +1,1 @@
+"""What every interactive frontend needs, without drawing: slash commands, completion, input, queue, approvals."""

@@ -1,0 +1,111 @@
+"""Answers one approval request: its options, a message to the agent, and the choice of hunks."""
+
+from typing import Literal
+
+import msgspec
+
+from ostler.core.display import DisplayDiff
+from ostler.core.events import PermissionAsked
+from ostler.core.permission import AnswerOption, Decision
+from ostler.interaction.answer_menu import AnswerMenu
+from ostler.interaction.hunk_picker import HunkPicker
+from ostler.text.sanitise import escape_invisible
+
+OPTION_KEYS = {"allow_once": "y", "allow_session": "s", "allow_always": "a", "deny": "n", "deny_always": "d"}
+SCOPES: dict[str, Literal["session", "project"]] = {
+    "allow_session": "session",
+    "allow_always": "project",
+    "deny_always": "project",
+}
+MESSAGE_KEY, HUNKS_KEY = "m", "h"
+HUNK_ANSWERS = (("y", "Accept this hunk"), ("n", "Skip this hunk"))
+
+
+class ApprovalForm:
+    """An approval request that is answered in one or more steps."""
+
+    def __init__(self, event: PermissionAsked) -> None:
+        self._event = event
+        self._is_writing_message = False
+        self._picker: HunkPicker | None = None
+        diffs = [part for part in event.permission.preview.blocks if isinstance(part, DisplayDiff)]
+        self._hunks = HunkPicker(diffs if event.permission.by_hunk else ())
+        self._options: dict[str, AnswerOption] = {}
+        for option in event.permission.options:
+            if not (event.once_only and option.kind in SCOPES):
+                self._options[_free_key(OPTION_KEYS[option.kind], self._options)] = option
+
+    @property
+    def event(self) -> PermissionAsked:
+        return self._event
+
+    @property
+    def hunks(self) -> HunkPicker | None:
+        """The choice of hunks, while the user makes it."""
+        return self._picker
+
+    def menu(self) -> AnswerMenu:
+        """Return the possible answers of the next step."""
+        if self._is_writing_message:
+            return AnswerMenu("  message to the agent: ")
+        if self._picker:
+            return AnswerMenu("  accept? [y/n] ", HUNK_ANSWERS, quick=True)
+        answers = self.answers()
+        return AnswerMenu(f"  allow? [{'/'.join(key for key, _ in answers)}] ", answers, self.lasting_keys())
+
+    def submit(self, line: str) -> Decision | None:
+        """Handle an answer. Return the decision, or None if another step follows or the answer is invalid."""
+        if self._is_writing_message:
+            return self._deny(line.strip())
+        key = line.strip().lower()
+        if self._picker:
+            return self._choose_hunk(key, self._picker)
+        if key not in dict(self.answers()):
+            return None
+        if key in (MESSAGE_KEY, HUNKS_KEY):
+            self._is_writing_message, self._picker = key == MESSAGE_KEY, self._hunks if key == HUNKS_KEY else None
+            return None
+        return decision_of(self._options[key])
+
+    def _choose_hunk(self, key: str, hunks: HunkPicker) -> Decision | None:
+        """Continue with the next hunk. After the last, allow the accepted hunks, or deny if there are none."""
+        if key not in ("y", "n") or not hunks.choose(key == "y"):
+            return None
+        allow_once = self._option_of_kind("allow_once")
+        if allow_once is None or not hunks.selected:
+            return self._deny("No hunk was accepted.")
+        return msgspec.structs.replace(decision_of(allow_once), hunks=None if hunks.all_selected else hunks.selected)
+
+    def _deny(self, feedback: str) -> Decision | None:
+        option = self._option_of_kind("deny")
+        return decision_of(option, feedback) if option else None
+
+    def _option_of_kind(self, kind: str) -> AnswerOption | None:
+        return next((option for option in self._options.values() if option.kind == kind), None)
+
+    def has_lasting_option(self) -> bool:
+        """Return whether an answer can allow more than this call."""
+        return any(option.kind in ("allow_session", "allow_always") for option in self._options.values())
+
+    def lasting_keys(self) -> tuple[str, ...]:
+        """Return the keys of the answers that apply to more than this call."""
+        return tuple(key for key, option in self._options.items() if option.kind in SCOPES)
+
+    def answers(self) -> tuple[tuple[str, str], ...]:
+        """Return the keys and labels of all answers."""
+        answers = tuple((key, escape_invisible(option.label)) for key, option in self._options.items())
+        if self._event.once_only or self._option_of_kind("deny") is None:
+            return answers
+        by_hunk = ((HUNKS_KEY, "Allow only some hunks: choose them one by one"),) if len(self._hunks) > 1 else ()
+        return (*answers, (MESSAGE_KEY, "Deny, with a message to the agent"), *by_hunk)
+
+
+def decision_of(option: AnswerOption, feedback: str = "") -> Decision:
+    """Return the user's decision for an option."""
+    answer: Literal["allow", "deny"] = "deny" if option.kind.startswith("deny") else "allow"
+    return Decision(answer, "person", SCOPES.get(option.kind, "once"), option.id, feedback)
+
+
+def _free_key(key: str, used: dict[str, AnswerOption]) -> str:
+    """Return the key, or a number if another option of the same kind already uses it."""
+    return key if key not in used else next(str(n) for n in range(2, 1000) if str(n) not in used)

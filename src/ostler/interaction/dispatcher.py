@@ -1,0 +1,152 @@
+"""Runs a slash command by name: a built-in one, a custom one, or a suggestion for a mistyped one."""
+
+from collections.abc import Awaitable, Callable
+
+from ostler.core.errors import UsageError
+from ostler.core.events import Envelope
+from ostler.core.prompt import Prompt, TextContent
+from ostler.core.protocols import Session
+from ostler.core.sessions import Steer
+from ostler.interaction.builtin_commands import ALIASES, COMMANDS
+from ostler.interaction.info_commands import InfoCommands
+from ostler.interaction.results import (
+    ChangeDisplay,
+    EditFile,
+    Quit,
+    ShowDiff,
+    ShowLines,
+    SlashCommandResult,
+    StartTurn,
+    SwitchSession,
+    show_lines,
+)
+from ostler.interaction.services import CommandServices, NamedItem, PromptSource, active_agent
+from ostler.interaction.session_commands import SessionCommands
+from ostler.interaction.timeline import Timeline
+from ostler.interaction.undo_commands import UndoCommands
+from ostler.interaction.usage import UsageTracker
+from ostler.text.closest_name import closest_name
+from ostler.text.sanitise import sanitise
+
+INIT_PROMPT = (
+    "Look around in this workspace and write an AGENTS.md at its root for coding agents that work here: what it is, "
+    "how it is built, tested and checked (the exact commands), how the code is laid out, and which conventions are not "
+    "obvious. Keep it short and true; if there is one already, improve it. Do not invent what you have not seen."
+)
+INPUT_HELP = (
+    "  !command runs a command, @path attaches a file, @agent:name selects the agent for this and later prompts"
+)
+CommandHandler = Callable[[str], Awaitable[SlashCommandResult]]
+
+
+class CommandDispatcher:
+    """Runs the commands of one session. It must receive every event of the session, from the first."""
+
+    def __init__(self, session: Session, services: CommandServices, new_id: Callable[[], str]) -> None:
+        self._session = session
+        self._services = services
+        self.pasted = ""  # text that the user pasted, which may be part of the input
+        self._new_id = new_id
+        self.usage = UsageTracker()
+        self.timeline = Timeline()
+        undo_commands = UndoCommands(session, services, self.timeline)
+        session_commands = SessionCommands(session, services, self.timeline, undo_commands)
+        info_commands = InfoCommands(session, services, self.usage)
+        self.choices = info_commands.choices
+        self._builtins: dict[str, CommandHandler] = {
+            name: getattr(owner, name)
+            for owner, names in (
+                (undo_commands, "undo redo revert"),
+                (session_commands, "sessions resume fork export title compact uncompact"),
+                (
+                    info_commands,
+                    "status todo models agents mode thinking profile skills mcp permissions context cost doctor",
+                ),
+                (self, "help new diff memory init details theme steer quit"),
+            )
+            for name in names.split()
+        }
+
+    def on_event(self, envelope: Envelope) -> None:
+        self.usage.on_event(envelope.event)
+        if envelope.event.persisted:
+            self.timeline.on_event(envelope)
+
+    async def run(self, name: str, rest: str) -> SlashCommandResult:
+        """Run a command and return its result. Raises `OstlerError`."""
+        builtin = ALIASES.get(name, name)
+        if builtin in self._builtins:
+            if rest and not COMMANDS[builtin].hint:
+                raise UsageError(f"/{name} takes no arguments", hint=f"run /{name} alone")
+            return await self._builtins[builtin](rest)
+        if name in (command.name for command in self._session.info.commands):  # the backend expands it itself
+            return StartTurn(Prompt(self._new_id(), (TextContent(f"/{name} {rest}".rstrip()),)))
+        built = await self._services.expand(
+            name, rest, self._session.call, PromptSource(active_agent(self._session), self.pasted)
+        )
+        return StartTurn(built.prompt, tuple(built.notices)) if built else show_lines(await self._unknown_message(name))
+
+    async def _unknown_message(self, name: str) -> str:
+        external = [command.name for command in await self.external_commands()]
+        suggestion = closest_name(name, [*COMMANDS, *ALIASES, *external])
+        return f"  there is no /{sanitise(name)}; " + (
+            f"did you mean /{suggestion}?" if suggestion else "/help lists them"
+        )
+
+    async def help(self, rest: str) -> ShowLines:
+        requested = rest.removeprefix("/")
+        name = ALIASES.get(requested, requested)
+        if name in COMMANDS:
+            entry = COMMANDS[name]
+            return show_lines(f"  /{name} {entry.hint}".rstrip(), f"  {entry.description}")
+        external = await self.external_commands()
+        if requested:
+            matching = [_command_line(command) for command in external if command.name == requested]
+            return show_lines(*(matching or [await self._unknown_message(requested)]))
+        width = max(len(f"{name} {entry.hint}") for name, entry in COMMANDS.items())
+        builtins = [f"  /{f'{name} {entry.hint}':<{width}}  {entry.description}" for name, entry in COMMANDS.items()]
+        more = ["", "  custom commands and commands of the backend:", *map(_command_line, external)] if external else []
+        return show_lines(*builtins, *more, "", INPUT_HELP)
+
+    async def external_commands(self) -> list[NamedItem]:
+        """Return the commands of the backend and the custom ones."""
+        commands = self._session.info.commands
+        offered = [NamedItem(command.name, command.description or command.hint) for command in commands]
+        return [*offered, *await self._services.commands()]
+
+    async def new(self, rest: str) -> SlashCommandResult:
+        return SwitchSession()
+
+    async def quit(self, rest: str) -> SlashCommandResult:
+        return Quit()
+
+    async def details(self, rest: str) -> SlashCommandResult:
+        return ChangeDisplay("details")
+
+    async def theme(self, rest: str) -> SlashCommandResult:
+        return ChangeDisplay("theme", rest)
+
+    async def memory(self, rest: str) -> SlashCommandResult:
+        return EditFile(self._services.memory())
+
+    async def init(self, rest: str) -> SlashCommandResult:
+        text = f"{INIT_PROMPT}\n\n{rest}" if rest else INIT_PROMPT
+        return StartTurn(Prompt(self._new_id(), (TextContent(text),)))
+
+    async def diff(self, rest: str) -> SlashCommandResult:
+        diff = await self._services.diff(rest)
+        return ShowDiff(diff) if diff.strip() else show_lines("  no changes")
+
+    async def steer(self, rest: str) -> SlashCommandResult:
+        if not rest:
+            return show_lines("  usage: /steer words")
+        built = await self._services.build_prompt(rest, PromptSource(active_agent(self._session), self.pasted))
+        if self._session.turn is None:
+            return StartTurn(built.prompt, tuple(built.notices))
+        if not await self._session.apply(Steer(built.prompt)):
+            return show_lines("  not sent: this backend does not accept input during a turn; send it afterwards")
+        return show_lines(f"  ↳ {sanitise(rest)}")
+
+
+def _command_line(command: NamedItem) -> str:
+    return sanitise(f"  /{command.name}  {command.description}").rstrip()

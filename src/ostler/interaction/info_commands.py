@@ -1,0 +1,208 @@
+"""Commands that show the session's state (`/status`, `/todo`, `/cost`) or set an option (`/models`, `/agents`)."""
+
+from collections.abc import Sequence
+
+from ostler.core.errors import OstlerError, UsageError
+from ostler.core.protocols import Session
+from ostler.core.sessions import RevokeRule, SetOption
+from ostler.interaction.results import ShowLines, show_lines
+from ostler.interaction.services import CommandServices, NamedItem
+from ostler.interaction.usage import UsageTracker
+from ostler.text.closest_name import closest_name
+from ostler.text.model_names import is_listed
+from ostler.text.sanitise import sanitise
+
+TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
+MAX_LINE_LENGTH = 100
+MAX_NAMES_IN_HINT = 20
+MODEL_CHOICE_HINT = (
+    "/models NAME or NUMBER switches the model in this session; ostler --model NAME sets it at the start"
+)
+
+
+class InfoCommands:
+    """The commands that show or set something in one session."""
+
+    def __init__(self, session: Session, services: CommandServices, usage: UsageTracker) -> None:
+        self._session = session
+        self._services = services
+        self._usage = usage
+        self._shown_models: list[NamedItem] = []
+
+    async def status(self, rest: str) -> ShowLines:
+        facts = {
+            "session": self._session.id,
+            "title": self._session.state.title,
+            "backend": self._session.info.backend,
+            "agent": self._usage.option("agent"),
+            "model": self._usage.option("model"),
+            "context": self._usage.context_usage,
+            "cost": self._cost_text(),
+            "system": " · ".join(self._services.environment_labels()),
+            "undo": self._undo_text(),
+        }
+        children = (f"  subagent {line}" for line in self._usage.subagents.lines())
+        return show_lines(*(f"  {name:<8} {sanitise(value)}" for name, value in facts.items() if value), *children)
+
+    async def todo(self, rest: str) -> ShowLines:
+        todos = [f"  {TODO_MARKS[todo.status]} {sanitise(todo.content)}" for todo in self._session.state.todos]
+        return show_lines(*(todos or ["  the todo list is empty"]))
+
+    async def models(self, rest: str) -> ShowLines:
+        """List the models, or switch to one by its name or its number in the list."""
+        if rest and not (rest.isascii() and rest.isdecimal()):
+            await self._check_model(rest)
+            return await self._set_option("model", rest)
+        if rest:
+            offered = self._shown_models or (await self._available_models())[0]
+            if not 1 <= int(rest[:9]) <= len(offered):
+                raise UsageError(f"there is no model {rest[:40]}", hint="/models lists them by number")
+            return await self._set_option("model", offered[int(rest[:9]) - 1].name)
+        offered, errors = await self._available_models()
+        self._shown_models = offered
+        current = self._current_model(offered)
+        width = max((len(model.name) for model in offered), default=0)
+        lines = [
+            f"  {'*' if model.name == current else ' '} {number:>2}  {model.name:<{width}}  {model.description}"
+            for number, model in enumerate(offered, 1)
+        ]
+        return show_lines(*(sanitise(line).rstrip() for line in (*lines, *errors)), f"  {MODEL_CHOICE_HINT}")
+
+    async def _available_models(self) -> tuple[list[NamedItem], list[str]]:
+        """Return the current model, those of the settings and those of the endpoint; and error lines."""
+        profiles = self._services.profiles()
+        try:
+            offered = self.choices("model") or [*profiles, *(NamedItem(name) for name in await self._services.models())]
+            errors = []
+        except OstlerError as error:
+            offered, errors = [*profiles], [f"  cannot list the models of the endpoint: {error}"]
+        if not self._current_model(offered) and (current := self._usage.option("model")):
+            offered = [*offered, NamedItem(current)]  # last, so that the other numbers do not change
+        return list({model.name: model for model in reversed(offered)}.values())[::-1], errors
+
+    async def _check_model(self, name: str) -> None:
+        """Raise `UsageError` for a name that the endpoint does not list, or that looks like a mistyped profile."""
+        profiles = self._services.profiles()
+        if self.choices("model") or name.startswith("embedded") or any(item.name == name for item in profiles):
+            return
+        try:
+            listed = list(await self._services.models())
+        except OstlerError:
+            listed = []
+        names = [*(item.name for item in profiles), *listed]
+        by_target = (item.name for item in profiles if item.target == name)
+        near = next(by_target, None) or closest_name(name, names)
+        if is_listed(name, listed) or not (listed or near):
+            return
+        shown = ", ".join(names[:MAX_NAMES_IN_HINT])
+        raise UsageError(
+            f"unknown model {name[:80]!r}", hint=f"did you mean {near}?" if near else f"available: {shown}"
+        )
+
+    def _current_model(self, offered: Sequence[NamedItem]) -> str:
+        """Return the listed name of the current model: as selected, else the active profile, else by its id."""
+        current, selected = self._usage.option("model"), self._usage.selected("model")
+        names = [item.name for item in offered]
+        active = [item.name for item in offered if item.active and item.target in ("", current)]
+        targets = [item.name for item in offered if current and item.target == current]
+        found = [*([selected] if selected in names else active), *([current] if current in names else []), *targets]
+        return found[0] if found else ""
+
+    async def agents(self, rest: str) -> ShowLines:
+        return await self._list_or_choose("agent", await self._services.agents(), rest)
+
+    async def mode(self, rest: str) -> ShowLines:
+        """Show or set the mode; a mode of the backend's own can be set as `backend:mode` or, if unique, by its name."""
+        own, option_id = self.choices("mode"), self._backend_mode_option()
+        name, theirs = option_id.removesuffix(".mode"), self.choices(option_id) if option_id else []
+        wanted = rest.removeprefix(f"{name}:") if theirs else rest
+        if theirs and wanted and (wanted != rest or wanted not in {item.name for item in own}):
+            return await self._list_or_choose(option_id, theirs, wanted)
+        shown = await self._list_or_choose("mode", own, rest)
+        if rest or not theirs:
+            return shown
+        return show_lines(*shown.lines, f"  modes of {name}:", *_list_lines(theirs, self._usage.option(option_id)))
+
+    def _backend_mode_option(self) -> str:
+        """Return the id of the option with the backend's own modes, or an empty string."""
+        return next((option.id for option in self._session.info.options if option.id.endswith(".mode")), "")
+
+    async def thinking(self, rest: str) -> ShowLines:
+        return await self._list_or_choose("thinking", self.choices("thinking"), rest)
+
+    async def profile(self, rest: str) -> ShowLines:
+        return await self._list_or_choose("profile", self.choices("profile"), rest)
+
+    def choices(self, option_id: str) -> list[NamedItem]:
+        """Return the values that the backend offers for an option."""
+        found = (option.choices for option in self._session.info.options if option.id == option_id)
+        return [NamedItem(choice.value, choice.description or choice.label) for choices in found for choice in choices]
+
+    async def _list_or_choose(self, option_id: str, items: Sequence[NamedItem], rest: str) -> ShowLines:
+        names = [item.name for item in items]
+        if not items:
+            return show_lines(f"  this backend has no {option_id} option")
+        if not rest:
+            return show_lines(*_list_lines(items, self._usage.option(option_id)))
+        if rest not in names:
+            suggestion = closest_name(rest, names)
+            hint = f"did you mean {suggestion}?" if suggestion else f"available: {', '.join(names)}"
+            raise UsageError(f"unknown {option_id} {rest[:80]!r}", hint=hint)
+        return await self._set_option(option_id, rest)
+
+    async def skills(self, rest: str) -> ShowLines:
+        return show_lines(*(_list_lines(await self._services.skills()) or ["  no skills available"]))
+
+    async def mcp(self, rest: str) -> ShowLines:
+        return show_lines(
+            *([f"  {sanitise(line)}" for line in await self._services.mcp()] or ["  no MCP server is configured"])
+        )
+
+    async def permissions(self, rest: str) -> ShowLines:
+        rules = self._session.state.rules
+        if rest:
+            if not (rest.isascii() and rest.isdecimal() and 1 <= int(rest[:9]) <= len(rules)):
+                raise UsageError(f"there is no rule {rest[:40]!r}", hint="/permissions lists them by number")
+            rule = rules[int(rest[:9]) - 1]
+            await self._session.apply(RevokeRule(rule))
+            return show_lines(f"  revoked: {sanitise(f'{rule.key}: {rule.pattern}')}")
+        lines = [
+            f"  {number:>2}  {rule.action} {rule.key}: {rule.pattern}  ({rule.origin})"
+            for number, rule in enumerate(rules, 1)
+        ]
+        others = "  `ostler permissions list` shows the rules of the project and the settings"
+        return show_lines(*([sanitise(line) for line in lines] or ["  you added no rules in this session"]), others)
+
+    async def context(self, rest: str) -> ShowLines:
+        if lines := self._services.context(self._session):
+            return show_lines(*(f"  {line}" for line in lines))
+        limit = f" of {self._usage.context_limit}" if self._usage.context_limit else ""
+        return show_lines(f"  {self._usage.context_used}{limit} tokens ({self._usage.context_usage})")
+
+    async def cost(self, rest: str) -> ShowLines:
+        cached = f" ({self._usage.tokens_cached} of them cached)" if self._usage.tokens_cached else ""
+        return show_lines(
+            f"  {self._usage.tokens_in} tokens in{cached}, {self._usage.tokens_out} out, {self._cost_text()}"
+        )
+
+    async def doctor(self, rest: str) -> ShowLines:
+        return show_lines(*(f"  {sanitise(line)}" for line in await self._services.doctor()))
+
+    def _cost_text(self) -> str:
+        cost = self._session.state.cost
+        return "price unknown" if cost is None else f"${cost:.4f}"
+
+    def _undo_text(self) -> str:
+        gaps = "; ".join(self._services.undo_gaps())
+        return f"does not cover {gaps}" if gaps else ""
+
+    async def _set_option(self, option_id: str, value: str) -> ShowLines:
+        applied = await self._session.apply(SetOption(option_id, value))
+        shown = f"{option_id} {sanitise(value)}"
+        return show_lines(f"  now using {shown}" if applied else f"  this backend does not support {shown}")
+
+
+def _list_lines(items: Sequence[NamedItem], current: str = "") -> list[str]:
+    width = max((len(item.name) for item in items), default=0)
+    lines = [f"  {'*' if item.name == current else ' '} {item.name:<{width}}  {item.description}" for item in items]
+    return [sanitise(line)[:MAX_LINE_LENGTH].rstrip() for line in lines]

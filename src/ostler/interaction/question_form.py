@@ -1,0 +1,131 @@
+"""Answers one question: asks for each field of its schema and validates the input."""
+
+from typing import Any
+
+import msgspec
+
+from ostler.core.events import QuestionAsked
+from ostler.core.permission import Question, QuestionReply
+from ostler.interaction.answer_menu import AnswerMenu
+from ostler.text.sanitise import escape_invisible
+
+NUMBER_TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float)}
+URL_SCHEMA = {"properties": {"go": {"type": "boolean", "title": "will you open this URL"}}}
+YES, NO = ("y", "yes", "true"), ("n", "no", "false")
+
+
+class QuestionForm:
+    """An open question. An empty answer to a required field without a default declines the question."""
+
+    def __init__(self, event: QuestionAsked) -> None:
+        self._question = event.question
+        schema: Any = (URL_SCHEMA if event.question.url else event.question.schema) or {}
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        self._fields: dict[str, Any] = dict(properties) if isinstance(properties, dict) and properties else {"text": {}}
+        required = schema.get("required") if isinstance(schema, dict) else None
+        self._required = set(required) if isinstance(required, list) else set(self._fields)
+        self._remaining = list(self._fields)
+        self._values: dict[str, object] = {}
+        self._error = ""
+
+    @property
+    def question(self) -> Question:
+        return self._question
+
+    @property
+    def error(self) -> str:
+        """Why the last input was invalid."""
+        return self._error
+
+    @property
+    def field_description(self) -> str:
+        """The description of the next field."""
+        return str(self._field.get("description") or "")
+
+    @property
+    def field_choices(self) -> list[str]:
+        """The labels of the next field's choices; empty if any value is possible."""
+        return self._labels()
+
+    def menu(self) -> AnswerMenu:
+        """Return the prompt for the next field."""
+        field, name = self._field, self._remaining[0]
+        title = escape_invisible(str(field.get("title") or ("answer" if name == "text" else name)))
+        kind = " [y/n]" if field.get("type") == "boolean" else " (number)" if self._labels() else ""
+        empty = f"default {escape_invisible(str(field['default']))}" if "default" in field else self._empty_hint(name)
+        return AnswerMenu(f"  {title}{kind} (empty: {empty}): ")
+
+    def _empty_hint(self, name: str) -> str:
+        return "decline" if name in self._required else "skip"
+
+    def submit(self, line: str) -> QuestionReply | None:
+        """Handle the input for the next field. Return the reply once all fields are done."""
+        name, text = self._remaining[0], line.strip()
+        self._error = ""
+        if text:
+            try:
+                self._values[name] = self._parse(text)
+            except ValueError as error:
+                self._error = str(error)
+                return None
+        elif "default" in self._field:
+            self._values[name] = self._field["default"]
+        elif name in self._required:
+            return QuestionReply("decline")
+        self._remaining.pop(0)
+        return None if self._remaining else self._reply()
+
+    def _reply(self) -> QuestionReply:
+        if self._question.url:
+            return QuestionReply("accept" if self._values["go"] else "decline")
+        return QuestionReply("accept", self._values)
+
+    @property
+    def _field(self) -> dict[str, Any]:
+        field = self._fields[self._remaining[0]]
+        return field if isinstance(field, dict) else {}
+
+    def _choices(self) -> list[tuple[object, str]]:
+        """Return the values of a choice with their labels."""
+        field = self._field
+        if isinstance(values := field.get("enum"), list):
+            names = field.get("enumNames")
+            return list(zip(values, names if isinstance(names, list) else map(str, values), strict=False))
+        schemas = field.get("oneOf")
+        if not isinstance(schemas, list):
+            return []
+        constants = [schema for schema in schemas if isinstance(schema, dict) and "const" in schema]
+        return [(schema["const"], str(schema.get("title", schema["const"]))) for schema in constants]
+
+    def _labels(self) -> list[str]:
+        return [label for _, label in self._choices()]
+
+    def _parse(self, text: str) -> object:
+        """Convert the input to the type of the field. Raises `ValueError` with what to enter."""
+        if choices := self._choices():
+            return _parse_choice(text, choices)
+        kind = str(self._field.get("type"))
+        if kind == "boolean":
+            if text.lower() not in (*YES, *NO):
+                raise ValueError("enter y or n")
+            return text.lower() in YES
+        return _parse_number(text, kind) if kind in NUMBER_TYPES else text
+
+
+def _parse_choice(text: str, choices: list[tuple[object, str]]) -> object:
+    if text.isascii() and text.isdecimal() and 1 <= int(text[:6]) <= len(choices):
+        return choices[int(text[:6]) - 1][0]
+    for value, label in choices:
+        if text in (label, str(value)):
+            return value
+    raise ValueError("enter the number of a choice")
+
+
+def _parse_number(text: str, kind: str) -> object:
+    try:
+        value: object = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        value = None
+    if isinstance(value, bool) or not isinstance(value, NUMBER_TYPES[kind]):
+        raise ValueError("enter a whole number" if kind == "integer" else "enter a number")
+    return value

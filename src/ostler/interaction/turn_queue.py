@@ -1,0 +1,175 @@
+"""Runs one turn or manual command at a time and queues prompts that are typed meanwhile."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from ostler.core.errors import OstlerError
+from ostler.core.events import Event, ToolFinished, TurnEnded, TurnStarted
+from ostler.core.prompt import Prompt
+from ostler.core.protocols import Session, Turn
+from ostler.core.sessions import SetQueue
+from ostler.core.tools import ToolCall
+from ostler.interaction.input_parser import ShellInput
+
+
+class TurnQueue:
+    """The running turn, manual commands and slash commands of a session, and the queue behind them."""
+
+    def __init__(
+        self,
+        session: Session,
+        on_change: Callable[[], None],
+        on_failure: Callable[[str, str], None],
+    ) -> None:
+        """`on_change` is called when something starts or ends, `on_failure` with a reason and the unsent text."""
+        self._session = session
+        self._on_change = on_change
+        self._on_failure = on_failure
+        self._turn: Turn | None = None
+        self._remote_turn = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._result_events: dict[str, asyncio.Event] = {}
+        self._queue: deque[Prompt | ShellInput] = deque()
+        self._saved_queue: tuple[str, ...] = tuple(session.state.queued)
+        self._saves: set[asyncio.Task[bool]] = set()
+        self._closing = False
+
+    @property
+    def in_turn(self) -> bool:
+        return self._turn is not None or self._remote_turn
+
+    @property
+    def may_change_files(self) -> bool:
+        """Whether a turn or a manual command that may change files is running."""
+        return self.in_turn or bool(self._result_events)
+
+    @property
+    def busy(self) -> bool:
+        return self.in_turn or bool(self._tasks)
+
+    @property
+    def queued(self) -> int:
+        """Number of queued items; 0 until the queue is saved."""
+        return 0 if self._saves else len(self._queue)
+
+    def enqueue(self, item: Prompt | ShellInput) -> None:
+        """Add an item; it starts when nothing else is running."""
+        self._queue.append(item)
+        self._save_queue()
+        self._on_change()
+
+    def start_next(self) -> None:
+        """Start the first queued item if nothing is running."""
+        if not self.busy and self._queue:
+            self._start(self._queue.popleft())
+            self._save_queue()
+
+    def run_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine as a task that `cancel` can stop."""
+        task = asyncio.create_task(coroutine, name="manual command")
+        self._tasks.add(task)
+        task.add_done_callback(self._on_task_done)
+
+    def cancel(self) -> bool:
+        """Cancel the turn, also one of the remote side, and all tasks. Return whether anything was running."""
+        turn = self._session.turn
+        if turn:
+            turn.cancel()
+        for task in self._tasks:
+            task.cancel()
+        return turn is not None or self.busy
+
+    def restore_queue(self) -> str:
+        """Return the texts that were queued when the session was last closed, and remove them."""
+        text = "\n".join(self._session.state.queued)
+        self._save_queue()
+        return text
+
+    def drain(self) -> str:
+        """Empty the queue and return its texts."""
+        text = "\n".join(typed_text(item) for item in self._queue)
+        self._queue.clear()
+        self._save_queue()
+        return text
+
+    def on_event(self, event: Event) -> None:
+        match event:
+            case TurnStarted(turn_id):
+                self._remote_turn = self._turn is None or self._turn.id != turn_id
+            case TurnEnded():
+                self._turn, self._remote_turn = None, False
+            case ToolFinished(result) if result.call_id in self._result_events:
+                self._result_events[result.call_id].set()
+            case _:
+                pass
+
+    async def aclose(self) -> None:
+        """Cancel everything and close the session. The saved queue stays for the next start."""
+        self._closing = True
+        self._queue.clear()
+        if self._saves:
+            await asyncio.wait(self._saves)
+        for task in (tasks := tuple(self._tasks)):
+            task.cancel()
+        await self._session.aclose()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _start(self, item: Prompt | ShellInput) -> None:
+        try:
+            if isinstance(item, Prompt):
+                self._turn = self._session.start(item)
+            else:
+                self.run_task(self._run_command(item.command))
+        except OstlerError as error:
+            self._on_failure(f"not sent: {error}", typed_text(item))
+
+    async def _run_command(self, command: str) -> None:
+        """Run a command of the user; it ends when its result was shown."""
+        call = ToolCall(new_id(), "bash", {"command": command}, origin="person")
+        shown = self._result_events[call.id] = asyncio.Event()
+        try:
+            await self._session.call(call)
+            await shown.wait()
+        except OstlerError as error:
+            self._on_failure(str(error), "")
+        finally:
+            del self._result_events[call.id]
+
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.result()  # raise unexpected errors
+        self._on_change()
+
+    def _save_queue(self) -> None:
+        """Save the queue in the session, so that it survives a crash; items that start at once are not saved."""
+        queued = tuple(typed_text(item) for item in self._queue) if self.busy else ()
+        if queued != self._saved_queue and not self._closing:
+            self._saved_queue = queued
+            task = asyncio.create_task(self._session.apply(SetQueue(queued)), name="queue")
+            self._saves.add(task)
+            task.add_done_callback(self._on_queue_saved)
+
+    def _on_queue_saved(self, task: asyncio.Task[bool]) -> None:
+        self._saves.discard(task)
+        if task.cancelled():
+            return
+        try:
+            task.result()  # raise unexpected errors
+        except OstlerError as error:
+            self._on_failure(f"the queued prompts could not be saved: {error}", "")
+        self._on_change()
+
+
+def typed_text(item: Prompt | ShellInput) -> str:
+    """Return the text that was typed for an item."""
+    return item.text if isinstance(item, Prompt) else f"!{item.command}"
+
+
+def new_id() -> str:
+    """Return a new unique id."""
+    return f"person-{os.urandom(6).hex()}"
