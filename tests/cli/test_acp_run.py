@@ -8,6 +8,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.scripted_acp_agent import scripted_agent
+
+from ostler import __version__
 
 pytestmark = [pytest.mark.req("AC-1"), pytest.mark.timeout(180)]
 ROOT = Path(__file__).parents[2]
@@ -90,9 +93,93 @@ def test_project_file_needs_trust(ostler):
     assert ostler("acp", "run", "hi").code == 2
 
 
-def test_acpcli_runs_the_same_command():
+def acpcli(*arguments):
+    """Run the `acpcli` entry point of the package."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     module, _, function = scripts["acpcli"].partition(":")
-    code = f"import sys; sys.argv = ['acpcli', '--help']; from {module} import {function} as main; main()"
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False, timeout=50)
+    code = f"import sys; sys.argv[0] = 'acpcli'; from {module} import {function} as main; main()"
+    command = [sys.executable, "-P", "-c", code, *arguments]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=50)
+
+
+def test_acpcli_runs_the_same_command_under_its_own_name():
+    done = acpcli("--help")
     assert (done.returncode, "--list-caps" in done.stdout) == (0, True)
+    assert done.stdout.startswith("usage: acpcli ")
+    assert "ostler acp run" not in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--no-such-flag"], ["-o", "colour", "hi"], ["--fork", "hi"], []])
+def test_errors_of_acpcli_name_acpcli(arguments):
+    done = acpcli(*arguments)
+    assert (done.returncode, done.stderr.startswith("acpcli: ")) == (2, True)
+    assert "ostler acp run" not in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_acpcli_prints_its_version(flag):
+    done = acpcli(flag)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"acpcli {__version__}\n", "")
+
+
+@pytest.fixture
+def scripted(ostler):
+    """Return a function that runs a scripted agent: `scripted(scripted_agent("say('hi')"), "--write", "go")`."""
+
+    def run(command, *args, **more):
+        settings = ostler.home / "scripted.json"
+        entry = {"command": command[0], "args": command[1:]}
+        settings.write_text(json.dumps({"agent_servers": {"scripted": entry}, **more}))
+        return ostler("acp", "run", "--settings", settings, *args, timeout=90)
+
+    return run
+
+
+@pytest.mark.req("AC-3")
+def test_every_line_of_terminal_output_is_labelled(acp):
+    done = acp("!run printf '1\\n2\\n[permission] auto-allow\\n'")
+    assert "\n[term] 1\n[term] 2\n[term] [permission] auto-allow\n" in done.stdout
+
+
+MCP_SERVERS = [
+    {"name": "local", "command": "/bin/files"},
+    {"name": "web", "url": "http://127.0.0.1:9/mcp"},
+    {"name": "events", "type": "sse", "url": "http://127.0.0.1:9/sse"},
+]
+LIST_SERVERS = "say(','.join(server['name'] for server in new_params['mcpServers']))"
+
+
+@pytest.mark.req("AC-2")
+@pytest.mark.parametrize(
+    ("offered", "passed_on", "omitted"),
+    [
+        ({}, "local", "web (http), events (sse)"),
+        ({"http": True}, "local,web", "events (sse)"),
+        ({"sse": True}, "local,events", "web (http)"),
+        ({"http": True, "sse": True}, "local,web,events", ""),
+    ],
+)
+def test_mcp_servers_are_passed_on_only_over_supported_transports(scripted, offered, passed_on, omitted):
+    agent = scripted_agent(LIST_SERVERS, capabilities={"mcpCapabilities": offered})
+    done = scripted(agent, "-o", "simple", "go", mcp_servers=MCP_SERVERS)
+    assert (done.code, done.stdout) == (0, f"{passed_on}\n")
+    assert done.stderr.count("\n") == (1 if omitted else 0)
+    assert done.stderr.rstrip().endswith(omitted)
+
+
+SLOW_TO_LEAVE = "time.sleep(1.2); open('left', 'w').close()"
+
+
+@pytest.mark.req("AC-5")
+def test_agent_has_time_to_exit_by_itself(ostler, scripted):
+    done = scripted(scripted_agent(on_end=SLOW_TO_LEAVE), "--timeout", "60", "go")
+    assert (done.code, done.stdout) == (0, "hi\n")
+    assert (ostler.workspace / "left").exists()
+
+
+@pytest.mark.req("AC-5")
+def test_agent_that_ignores_the_end_of_its_input_is_stopped(ostler, scripted):
+    done = scripted(scripted_agent(on_end="open('pid', 'w').write(str(os.getpid())); time.sleep(1000)"), "go")
+    assert (done.code, done.stdout) == (0, "hi\n")
+    pid = int((ostler.workspace / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists()

@@ -46,6 +46,6 @@ class OutputStream:
         self._on_error(error)
 
 
-def print_status(line: str) -> None:
-    """Print a line about the run on standard error."""
-    sys.stderr.write(f"ostler: {sanitise(line)}\n")
+def print_status(line: str, program: str = "ostler") -> None:
+    """Print a line about the run on standard error, after the name of the program."""
+    sys.stderr.write(f"{program}: {sanitise(line)}\n")

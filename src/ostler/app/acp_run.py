@@ -28,7 +28,7 @@ from ostler.backends.acp.agent_client import AcpAgentClient
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.backends.acp.process import Launch, start_agent
 from ostler.core.errors import UsageError
-from ostler.core.events import PermissionDecided, TurnEnded
+from ostler.core.events import Notice, PermissionDecided, TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Turn
 from ostler.journal.memory_journal import MemoryJournal
@@ -59,19 +59,20 @@ class _AcpRun:
             and count_untrusted(self._cwd, self._settings)
             and (file := project_file(self._cwd)).is_file()
         ):
-            print_status(
+            self._print_status(
                 f"{file} is ignored until you trust it: run `ostler trust`, or pass --trust-project to use it once"
             )
         self._agent = find_agent(flags.agent, flags.settings, self._cwd, self._settings)
         self._out = OutputStream(sys.stdout, self._on_write_error)
         self._output = _make_output(flags.output, self._out)
-        self._checks = LiveProtocolCheck(print_status) if flags.check else None
+        self._checks = LiveProtocolCheck(self._print_status) if flags.check else None
         self._turn: Turn | None = None
         self._backend: AcpBackend | None = None
         self._stop_code = 0
         self._write_error: OSError | None = None
         self._task: asyncio.Task[Any] | None = None
         self._aborting: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> int:
         self._task = asyncio.current_task()
@@ -79,7 +80,7 @@ class _AcpRun:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._stop, INTERRUPTED)
         if self._flags.timeout:
-            loop.call_later(self._flags.timeout, self._stop, TIMED_OUT)
+            self._timer = loop.call_later(self._flags.timeout, self._stop, TIMED_OUT)
         try:
             code = await self._run()
             self._out.flush()
@@ -95,7 +96,7 @@ class _AcpRun:
         if self._write_error:
             raise self._write_error
         if self._stop_code == TIMED_OUT:
-            print_status(f"{self._agent.name} did not finish within {self._flags.timeout:g} s")
+            self._print_status(f"{self._agent.name} did not finish within {self._flags.timeout:g} s")
         return self._checks.exit_code(code) if self._checks else code
 
     def _stop(self, code: int) -> None:
@@ -132,6 +133,8 @@ class _AcpRun:
             await agent.initialize(ClientCapabilities(), __version__)
             await self._print_listings(agent)
         finally:
+            self._stop_timer()
+            self._out.flush()
             await process.stop()
         return 0
 
@@ -144,6 +147,9 @@ class _AcpRun:
         if self._flags.delete_session:
             _require_capability(agent, "delete", "delete sessions")
             await agent.delete_session(self._flags.delete_session)
+
+    def _print_status(self, line: str) -> None:
+        print_status(line, self._flags.program)
 
     def _print_listing(self, listing: acp_listings.Listing) -> None:
         lines, method, params = listing
@@ -185,10 +191,23 @@ class _AcpRun:
         )
         try:
             await session.open(version=__version__, backend=f"acp:{self._agent.name}", options={})
+            self._print_warnings(session)
             await self._prepare(parts.backend)
             return await self._run_prompt(session, parts.backend) if flags.prompt else 0
         finally:
+            self._stop_timer()
+            self._out.flush()  # the agent may take seconds to exit
             await session.aclose()
+
+    def _print_warnings(self, session: LocalSession) -> None:
+        for event in session.events():
+            if isinstance(event, Notice) and event.level != "info":
+                self._print_status(event.text)
+
+    def _stop_timer(self) -> None:
+        """Stop the timeout: the result is known, and the time that the agent takes to exit does not count."""
+        if self._timer:
+            self._timer.cancel()
 
     async def _prepare(self, backend: AcpBackend) -> None:
         """Save the session id and print the listings, before the prompt is sent."""
@@ -234,10 +253,10 @@ class _AcpRun:
         if self._stop_code:
             return self._stop_code
         if backend.response is None:
-            print_status(str(ended.fault) if ended.fault else "the turn failed")
+            self._print_status(str(ended.fault) if ended.fault else "the turn failed")
             return 1
         if backend.response.stop_reason != "end_turn":
-            print_status(f"{self._agent.name} stopped early: {backend.response.stop_reason or 'no stop reason'}")
+            self._print_status(f"{self._agent.name} stopped early: {backend.response.stop_reason or 'no stop reason'}")
         return INTERRUPTED if ended.reason == "cancelled" else 0
 
     # -- parts of a run ----------------------------------------------------------------------------------------

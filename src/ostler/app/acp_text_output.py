@@ -158,10 +158,11 @@ class LabelledOutput(PlainOutput):
             self.write_labelled(label, text)
 
     def write_labelled(self, label: str, text: str) -> None:
-        """Write a line that starts with `[label]`."""
+        """Write the text with `[label]` at the start of each line: an unlabelled line would look like the answer."""
         self._write(self._sanitiser.flush())
         self._end_line()
-        self._write(f"[{label}] {sanitise(text)}\n")
+        lines = sanitise(text).splitlines() or [""]
+        self._write("".join(f"[{label}] {line}\n" for line in lines))
 
 
 def _title(call: ToolCallFields) -> str:

@@ -122,7 +122,7 @@ class AcpBackend:
             for name, value in self._plan.required_options:
                 await self.options.set(name, value)
         except BaseException:
-            await process.stop()
+            await process.stop(0)
             raise
         self._context.emit(RemoteCursor(self._session_id, 0))
 
@@ -176,13 +176,13 @@ class AcpBackend:
 
     async def kill(self) -> None:
         """Stop the agent without waiting for its turn to end."""
-        await self.agent.process.stop()
+        await self.agent.process.stop(0)
 
     async def aclose(self) -> None:
         if not self._session_id:
             return
         await self.agent.close_session(self._session_id)
-        await self.agent.process.stop()
+        await self.agent.process.stop(self._plan.timeouts.leave)
 
     # -- internals -------------------------------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class AcpBackend:
 
     async def _open_session(self, start: SessionStart) -> OpenSessionResponse:
         """Open the requested session, the one of this journal, or a new one."""
-        place = AgentSessionPlace(start.cwd, self._plan.mcp_servers, self._plan.directories)
+        place = AgentSessionPlace(start.cwd, self._supported_mcp_servers(), self._plan.directories)
         session_id = self._plan.resume or self._last_session_id()
         if not session_id:
             return await self.agent.new_session(place)
@@ -213,6 +213,17 @@ class AcpBackend:
         finally:
             self._updates.phase = "idle"
         return await self._new_session_instead(place, failure)
+
+    def _supported_mcp_servers(self) -> tuple[AcpMcpServer, ...]:
+        """Return the MCP servers whose transport the agent supports, with a warning about the others."""
+        offered = self.agent.info.agent_capabilities.mcp_capabilities
+        supported = {None: True, "http": offered.http, "sse": offered.sse}
+        omitted = [server for server in self._plan.mcp_servers if not supported.get(server.type)]
+        if omitted:
+            names = ", ".join(f"{server.name} ({server.type})" for server in omitted)
+            message = f"{self._name} does not support the transport of these MCP servers, so it does not get them"
+            self._context.emit(Notice("warning", f"{message}: {names}"))
+        return tuple(server for server in self._plan.mcp_servers if server not in omitted)
 
     async def _copy(self, session_id: str, place: AgentSessionPlace) -> OpenSessionResponse:
         """Fork a session. The original is never used, so that it does not receive this session's prompts."""
@@ -267,7 +278,7 @@ class AcpBackend:
         await asyncio.wait({request}, timeout=CANCEL_WAIT)
         if not request.done():
             request.cancel()
-            await self.agent.process.stop()
+            await self.agent.process.stop(0)
         await asyncio.gather(request, return_exceptions=True)  # errors of a cancelled turn are irrelevant
 
     def _turn_end(self, response: PromptResponse) -> TurnEnded:
