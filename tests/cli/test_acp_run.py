@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 import sys
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -183,3 +184,87 @@ def test_agent_that_ignores_the_end_of_its_input_is_stopped(ostler, scripted):
     assert (done.code, done.stdout) == (0, "hi\n")
     pid = int((ostler.workspace / "pid").read_text())
     assert not Path(f"/proc/{pid}").exists()
+
+
+READ_THEN_WRITE = """
+    path = os.path.join(os.getcwd(), "new.txt")
+    answer_to_read = ask("fs/read_text_file", path=path)
+    if "result" in answer_to_read:
+        ask("fs/write_text_file", path=path, content="made")
+    say(json.dumps(answer_to_read.get("result") or answer_to_read["error"]["code"]))
+"""
+
+
+@pytest.mark.req("AC-7")
+@pytest.mark.parametrize(("name", "shown"), [("gemini-cli", '{"content": ""}'), ("other", "-32002")])
+def test_only_gemini_gets_empty_content_for_a_missing_file(ostler, scripted, name, shown):
+    agent = scripted_agent(READ_THEN_WRITE, agent_info={"name": name, "version": "1"})
+    done = scripted(agent, "--write", "-o", "simple", "go")
+    assert (done.stdout, done.stderr) == (f"{shown}\n", "")
+    assert (ostler.workspace / "new.txt").exists() == (name == "gemini-cli")
+
+
+LATE_REPLAYS = {
+    "one update": """
+        say("OLD PROMPT", "user_message_chunk")
+        say("OLD ")
+        time.sleep(0.02)
+        say("OLD ")
+    """,
+    "many updates": """
+        for number in range(8):
+            time.sleep(0.08)
+            say("OLD PROMPT", "user_message_chunk")
+            say("OLD ")
+            update("tool_call", toolCallId="old", title="OLD", kind="read", status="completed")
+            update("plan", entries=[{"content": "OLD", "priority": "high", "status": "pending"}])
+    """,
+    "answer long after the prompt": """
+        say("OLD PROMPT", "user_message_chunk")
+        time.sleep(0.5)
+        say("OLD ")
+    """,
+    "nothing for a while": """
+        time.sleep(0.4)
+        say("OLD PROMPT", "user_message_chunk")
+        say("OLD ")
+    """,
+}
+
+
+@pytest.mark.req("AC-2")
+@pytest.mark.parametrize("output", ["text", "simple"])
+@pytest.mark.parametrize("replay", LATE_REPLAYS.values(), ids=LATE_REPLAYS.keys())
+def test_replay_that_ends_after_its_response_is_not_part_of_the_answer(scripted, replay, output):
+    replay = textwrap.indent(textwrap.dedent(replay).strip(), "    ")
+    agent = scripted_agent(
+        "say('NEW')",
+        capabilities={"loadSession": True},
+        after_open=f"def replay():\n{replay}\nthreading.Thread(target=replay).start()",
+    )
+    done = scripted(agent, "--resume", "s", "-o", output, "go")
+    assert (done.code, done.stdout, done.stderr) == (0, "NEW\n", "")
+
+
+@pytest.mark.req("AC-2")
+def test_resume_without_a_replay_is_not_delayed(scripted):
+    agent = scripted_agent("say('NEW')", capabilities={"sessionCapabilities": {"resume": {}}})
+    done = scripted(agent, "--resume", "s", "-o", "simple", "go")
+    assert (done.code, done.stdout, done.stderr) == (0, "NEW\n", "")
+
+
+@pytest.mark.req("AC-1")
+@pytest.mark.parametrize("output", ["text", "simple"])
+def test_text_after_the_end_of_the_turn_is_printed_only_if_it_follows_at_once(scripted, output):
+    late = """
+        def late():
+            for word in ("b", "c", "d"):
+                time.sleep(0.03)
+                say(word)
+            time.sleep(1)
+            say("TOO LATE")
+        say("a")
+        threading.Thread(target=late).start()
+    """
+    done = scripted(scripted_agent(late, on_end="time.sleep(2)"), "-o", output, "go")
+    assert (done.code, done.stdout, done.stderr) == (0, "abcd\n", "")

@@ -241,7 +241,7 @@ class _AcpRun:
         finally:
             self._turn = None
         if isinstance(self._output, PlainOutput):
-            self._output.finish()
+            self._output.end_turn()
         if isinstance(self._output, LabelledOutput):
             self._output.write_usage(backend.response.usage if backend.response else None)
         code = self._exit_code(ended, backend)

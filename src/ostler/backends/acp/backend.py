@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 
 from ostler.backends.acp.agent_client import AcpAgentClient, AgentSessionPlace, AgentTimeouts
+from ostler.backends.acp.agent_quirks import expects_empty_content
 from ostler.backends.acp.client_requests import ClientRequestHandler, ClientServices
 from ostler.backends.acp.observer import AcpObserver
 from ostler.backends.acp.options import AgentOptions
 from ostler.backends.acp.process import Launch, start_agent
 from ostler.backends.acp.prompt_content import to_content_blocks
+from ostler.backends.acp.replay_end import ReplayEnd
 from ostler.backends.acp.update_translator import UpdateTranslator
 from ostler.core.errors import BackendError, Fault, OstlerError, UsageError
 from ostler.core.events import Delivered, InfoChanged, Notice, RemoteCursor, TurnEnded
@@ -23,7 +25,8 @@ from ostler.wire.acp_requests import ClientCapabilities, FileSystemCapabilities,
 from ostler.wire.acp_updates import SessionUpdate, decode_update
 from ostler.wire.jsonrpc import Mirror, Params
 
-DRAIN_SECONDS = 0.1  # some agents send the last chunks after the response
+DRAIN_SECONDS = 0.1  # some agents send the last chunks after the response; it ends when none comes for this time
+MAX_DRAIN_SECONDS = 2.0
 CANCEL_WAIT = 5.0
 _LIMITS = {"max_tokens": "tokens", "max_turn_requests": "steps"}
 
@@ -59,6 +62,7 @@ class AcpBackend:
         self._mirror = mirror
         self._early_updates: list[tuple[str, SessionUpdate]] | None = []
         self._session_id = ""
+        self._replay: ReplayEnd | None = None
         self._fork_pending = plan.fork
         self._steered_ids: list[str] = []
         self._name = plan.launch.name
@@ -95,6 +99,8 @@ class AcpBackend:
         if self._early_updates is not None and self._updates.phase != "replay":
             self._early_updates.append((session_id, update))
         elif self._updates.phase == "replay" or session_id == self._session_id:
+            if self._replay:
+                self._replay.on_update(update)
             self._updates.translate(update)
 
     # -- backend ---------------------------------------------------------------------------------------------------
@@ -114,7 +120,8 @@ class AcpBackend:
         process = await start_agent(self._plan.launch, self, mirror=self._mirror)
         self.agent = AcpAgentClient(process, self._plan.timeouts)
         try:
-            await self.agent.initialize(self._capabilities(), self._plan.version)
+            info = await self.agent.initialize(self._capabilities(), self._plan.version)
+            self._request_handler.missing_files_are_empty = expects_empty_content(info)
             if self._plan.login:
                 await self.agent.authenticate(self._plan.login)
             self._on_opened(await self._open_session(start))
@@ -132,12 +139,13 @@ class AcpBackend:
         if self.agent.process.peer.closed:
             await self.agent.process.stop()
             await self._connect(self._start)  # the process ended in an earlier turn
+        await self._finish_replay()
         self._updates.begin_turn()
         request = asyncio.ensure_future(self.agent.prompt(self._session_id, to_content_blocks(prompt, self.agent.info)))
         interrupted, self.response = True, None
         try:
             self.response = response = await asyncio.shield(request)
-            await asyncio.sleep(DRAIN_SECONDS)
+            await self._drain()
             interrupted = False
         except asyncio.CancelledError:
             await self._cancel_turn(request)
@@ -150,6 +158,14 @@ class AcpBackend:
                 self._context.emit(Delivered(prompt_id))
         self._updates.report_usage(response, self._info().option("model"))
         return self._turn_end(response)
+
+    async def _drain(self) -> None:
+        """Wait until no more updates of the turn arrive."""
+        for _ in range(round(MAX_DRAIN_SECONDS / DRAIN_SECONDS)):
+            count = self._updates.count
+            await asyncio.sleep(DRAIN_SECONDS)
+            if self._updates.count == count:
+                return
 
     async def apply(self, change: SessionChange) -> bool:
         try:
@@ -206,13 +222,20 @@ class AcpBackend:
         if not self.agent.can_resume:
             return await self._new_session_instead(place, UsageError(f"{self._name} cannot resume sessions"))
         self._updates.phase = "replay"
+        self._replay = ReplayEnd(expected=not self.agent.info.agent_capabilities.can("resume"))
         try:
-            return await self.agent.resume_session(session_id, place)
+            opened = await self.agent.resume_session(session_id, place)
         except BackendError as error:
-            failure = error
-        finally:
-            self._updates.phase = "idle"
-        return await self._new_session_instead(place, failure)
+            self._updates.phase, self._replay = "idle", None
+            return await self._new_session_instead(place, error)
+        self._replay.on_opened()
+        return opened
+
+    async def _finish_replay(self) -> None:
+        """Wait for the end of the replay of a resumed session, so that the turn does not contain a part of it."""
+        if self._replay:
+            await self._replay.wait()
+            self._updates.phase, self._replay = "idle", None
 
     def _supported_mcp_servers(self) -> tuple[AcpMcpServer, ...]:
         """Return the MCP servers whose transport the agent supports, with a warning about the others."""

@@ -10,6 +10,7 @@ import msgspec
 from ostler.backends.acp.message_assembler import MessageAssembler
 from ostler.backends.acp.observer import AcpObserver
 from ostler.backends.acp.options import AgentOptions
+from ostler.backends.acp.replay_end import is_conversation
 from ostler.backends.acp.tool_call_display import (
     MAX_TEXT_LENGTH,
     content_text,
@@ -36,7 +37,6 @@ from ostler.wire.acp_updates import (
     AgentThoughtChunk,
     AvailableCommandsUpdate,
     ConfigOptionUpdate,
-    ContentChunk,
     CurrentModeUpdate,
     PlanUpdate,
     SessionInfoUpdate,
@@ -64,6 +64,7 @@ class UpdateTranslator:
         self.commands: tuple[SlashCommand, ...] = ()
         self.commands_received = asyncio.Event()
         self.title = ""
+        self.count = 0  # of updates received
         self.on_info_changed: Callable[[], None] = lambda: None
         self.calls = ToolCallTracker()
         self.terminal_output: dict[str, str] = {}
@@ -81,7 +82,8 @@ class UpdateTranslator:
 
     def translate(self, update: SessionUpdate) -> None:
         """Translate one update and pass it to the observer."""
-        if self.phase == "replay" and isinstance(update, (ContentChunk, ToolCallFields, PlanUpdate)):
+        self.count += 1
+        if self.phase == "replay" and is_conversation(update):
             return
         if isinstance(update, ToolCallFields):
             self.apply_tool_call(update)
