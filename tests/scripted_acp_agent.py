@@ -16,8 +16,8 @@ def send(frame):
 def answer(number, result):
     send({"id": number, "result": result})
 
-def update(kind, **fields):
-    params = {"sessionId": session, "update": {"sessionUpdate": kind, **fields}}
+def update(update_kind, /, **fields):
+    params = {"sessionId": session, "update": {"sessionUpdate": update_kind, **fields}}
     send({"method": "session/update", "params": params})
 
 def say(text, kind="agent_message_chunk", **fields):
