@@ -150,7 +150,7 @@ class UpdateTranslator:
     def _emit_call(self, call: ToolCallFields, update: ToolCallFields) -> None:
         event = to_tool_called(call, self._cwd)
         if self._reported_calls.get(update.tool_call_id) != event:
-            self._assembler.finish()
+            self._assembler.finish(event.call)
             self._reported_calls[update.tool_call_id] = event
             self._emit(event)
         if call.status in FINAL_STATUSES:
