@@ -35,11 +35,13 @@ def ask(method, **params):
             return frame
 
 def request_permission(call, options=("allow_once", "reject_once")):
+    global calls
+    calls += 1
     options = [{"optionId": kind, "name": kind, "kind": kind} for kind in options]
-    outcome = ask("session/request_permission", toolCall={"toolCallId": "c", **call}, options=options)
+    outcome = ask("session/request_permission", toolCall={"toolCallId": f"call-{calls}", **call}, options=options)
     return outcome["result"]["outcome"].get("optionId", "cancelled")
 
-session, prompts, new_params = "s", [], {}
+session, prompts, new_params, calls = "s", [], {}, 0
 while True:
     request = receive()
     if request is None:

@@ -268,3 +268,73 @@ def test_text_after_the_end_of_the_turn_is_printed_only_if_it_follows_at_once(sc
     """
     done = scripted(scripted_agent(late, on_end="time.sleep(2)"), "-o", output, "go")
     assert (done.code, done.stdout, done.stderr) == (0, "abcd\n", "")
+
+
+def decide(scripted, calls, *flags):
+    """Return the decisions on permission requests for these calls."""
+    agent = scripted_agent(f"say(json.dumps([request_permission(call) for call in {calls!r}]))")
+    done = scripted(agent, "-o", "simple", *flags, "go")
+    return dict(zip(map(json.dumps, calls), json.loads(done.stdout), strict=True))
+
+
+def as_text(text):
+    return [{"type": "content", "content": {"type": "text", "text": text}}]
+
+
+FORBIDDEN = [
+    *({"kind": kind, "title": "Do it"} for kind in ("read", "edit", "delete", "move", "Edit", "write")),
+    *({"kind": kind, "rawInput": {"content": "x", "n": 1}} for kind in ("read", "edit", "delete", "move")),
+    {"kind": "edit", "rawInput": {"k": "/etc/hosts"}},
+    {"kind": "edit", "rawInput": {"a": [{"b": ["../../out.txt"]}]}},
+    {"kind": "edit", "rawInput": {"changes": {"/etc/hosts": {}}}, "locations": [{"path": "a.txt"}]},
+    {"kind": "edit", "rawInput": {"path": "a.txt", "also": "/etc/hosts"}},
+    {"kind": "edit", "rawInput": {"paths": ["a.txt", "../b.txt"]}},
+    {"kind": "edit", "rawInput": {"arguments": '{"file": "/etc/hosts"}'}},
+    {"kind": "edit", "rawInput": {"path": "file:/etc/hosts"}},
+    {"kind": "edit", "rawInput": {"path": "$HOME/x"}},
+    {"kind": "edit", "rawInput": {"path": "~/x"}},
+    {"kind": "edit", "title": "Write a.txt", "rawInput": {"k": "../x.txt"}},
+    {"kind": "edit", "title": "Write /etc/hosts", "locations": [{"path": "a.txt"}]},
+    {"kind": "edit", "title": "Write", "content": as_text("a.txt and /etc/hosts")},
+    {"kind": "edit", "rawInput": {"patch": "*** Begin Patch\n*** Add File: ../x\n+x"}},
+    {"kind": "delete", "rawInput": {"k": "/etc/hosts"}},
+    {"kind": "move", "rawInput": {"from": "a.txt", "to": "../b.txt"}},
+    {"kind": "read", "rawInput": {"k": "/etc/passwd"}},
+    {"kind": "read", "title": "Read /etc/passwd"},
+    {"kind": "search", "rawInput": {"dir": "/etc"}},
+    {"kind": "other", "rawInput": {"k": "/etc/passwd"}},
+    {"kind": "other", "title": "Look at ~/.ssh/id_rsa"},
+    {"kind": "fetch", "rawInput": {"uri": "file:///etc/passwd"}},
+    {"title": "Write /etc/hosts"},
+    {"kind": "execute", "title": "Run", "rawInput": {"anything": "rm -rf /"}},
+    {"kind": "execute", "title": "Run", "rawInput": ["sudo", "ls"]},
+    {"kind": "execute", "title": "Run", "rawInput": {"command": "sh", "args": ["-c", "rm -rf /"]}},
+    {"kind": "execute", "title": "Run", "rawInput": {"commands": ["ls", "sudo ls"]}},
+    {"kind": "execute", "title": "Run", "content": as_text("`rm -rf /`")},
+    {"kind": "execute", "title": "Run", "rawInput": {"command": "ls", "cwd": "/etc"}},
+    {"kind": "read", "title": "Read", "rawInput": {"path": "a.txt", "cmd": "sudo ls"}},
+]
+PERMITTED = [
+    {"kind": "edit", "rawInput": {"k": "a.txt"}},
+    {"kind": "edit", "rawInput": {"file_path": "src/new.py", "content": "/etc/hosts ../x"}},
+    {"kind": "edit", "title": "Write notes.txt"},
+    {"kind": "read", "title": "Read", "content": as_text("I read `src/a.py`.")},
+    {"kind": "move", "rawInput": {"from": "a", "to": "b"}},
+    {"kind": "search", "title": "grep '/api/v1'", "rawInput": {"pattern": "/api/v1"}},
+    {"kind": "other", "title": "Ask a question"},
+    {"kind": "think", "title": "Think about it (well)"},
+    {"kind": "fetch", "rawInput": {"url": "https://example.com/a"}},
+    {"kind": "execute", "title": "Run", "rawInput": {"command": "ls", "description": "rm (not really)", "cwd": "."}},
+    {"kind": "execute", "title": "Run", "rawInput": {"line": "ls -l"}},
+    {"kind": "execute", "title": "ls", "content": as_text("It lists the files (all of them).")},
+]
+
+
+@pytest.mark.req("AC-1", "FS-3", "PM-4")
+def test_paths_and_commands_are_checked_wherever_the_request_has_them(scripted):
+    assert {call for call, answer in decide(scripted, FORBIDDEN, "--write").items() if answer != "reject_once"} == set()
+
+
+@pytest.mark.req("AC-1", "PM-4")
+def test_ordinary_requests_are_allowed(scripted):
+    assert {call for call, answer in decide(scripted, PERMITTED, "--write").items() if answer != "allow_once"} == set()

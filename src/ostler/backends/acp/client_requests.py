@@ -8,7 +8,7 @@ import msgspec
 
 from ostler.backends.acp.elicitation import fill_form, make_question
 from ostler.backends.acp.observer import AcpObserver
-from ostler.backends.acp.requested_access import requested_command, requested_paths
+from ostler.backends.acp.requested_access import requested_access
 from ostler.backends.acp.tool_call_display import display_path, edited_paths, make_display
 from ostler.backends.acp.update_translator import UpdateTranslator
 from ostler.core.errors import OstlerError
@@ -113,8 +113,12 @@ class ClientRequestHandler:
     async def _permission(self, params: Params) -> dict[str, Any]:
         request = decode_lenient(RequestPermissionRequest, params)
         call = self._updates.apply_tool_call(request.tool_call)
-        kind, title, edits = call.kind or "other", call.title or "", edited_paths(call)
-        needs = await self._services.predict_needs(kind, title, requested_paths(call), requested_command(call), edits)
+        title, access = call.title or "", requested_access(call)
+        needs = await self._services.predict_needs(
+            access.kind, title, access.paths, access.command, edited_paths(call)
+        )
+        if not access.is_complete:
+            needs = (*needs, Need("agent", title, danger="deny", reason="the request is too large to be checked"))
         preview = make_display(call, self._cwd)
         options = tuple(
             AnswerOption(o.option_id, o.name, _ANSWER_KINDS[o.kind]) for o in request.options if o.kind in _ANSWER_KINDS

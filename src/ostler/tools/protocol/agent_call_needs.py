@@ -32,7 +32,8 @@ class AgentCallNeeds:
     ) -> tuple[Need, ...]:
         edit_needs = [need for path in edits for need in self._path_needs("edit", path)]
         if kind == "execute":
-            return (*await self._command_needs(command or title), *edit_needs)
+            outside = [need for path in paths for need in self._path_needs("read", path)[1:]]
+            return (*await self._command_needs(command or title), *outside, *edit_needs)
         needs = [need for path in paths for need in self._path_needs(kind, path)] or [_need_without_path(kind, title)]
         dangers = [need for need in await self._command_needs(command) if need.danger != "ordinary"] if command else []
         return tuple(dict.fromkeys([*needs, *dangers, *edit_needs]))
@@ -53,7 +54,7 @@ class AgentCallNeeds:
                 return write_needs("delete", path, self._workspace)[1]
             if kind in _READ_KEYS:
                 return read_needs(_READ_KEYS[kind], path, self._workspace)[1]
-            if kind != "fetch":
+            if "://" not in path:
                 need, *outside = read_needs("read", path, self._workspace)[1]
                 return (Need(_permission_key(kind), need.subject), *outside)
         except ToolError as error:
