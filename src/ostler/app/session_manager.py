@@ -259,9 +259,7 @@ class LocalSessionManager:
         finally:
             index.close()
 
-    def _make_undo(
-        self, cwd: Path, own_workspace: SessionWorkspace | None
-    ) -> "WorkspaceUndo | ChangeDetector":
+    def _make_undo(self, cwd: Path, own_workspace: SessionWorkspace | None) -> "WorkspaceUndo | ChangeDetector":
         """Return the checkpoints of a session that may change files; an ephemeral one only detects changes."""
         if self._options.ephemeral:
             from ostler.workspace.change_detector import ChangeDetector

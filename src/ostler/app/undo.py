@@ -109,9 +109,7 @@ def _nothing_to_do(direction: str, session_id: str, other_turn: str) -> UsageErr
     return UsageError(f"nothing to {direction} in {place}", hint=hint)
 
 
-async def apply_undo(
-    checkpoints: Checkpoints, direction: str, turns: Sequence[str], session_id: str = ""
-) -> list[str]:
+async def apply_undo(checkpoints: Checkpoints, direction: str, turns: Sequence[str], session_id: str = "") -> list[str]:
     """Undo or redo turns in the given order, or else the last one, and return a line for each path."""
     known = set(await checkpoints.turns()) if turns else set()
     lines: list[str] = []

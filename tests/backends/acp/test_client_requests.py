@@ -45,7 +45,7 @@ class NoTerminals:
     wait = kill = release = output
 
 
-async def predict_needs(kind, title, paths, command, edits):
+async def predict_needs(kind, title, paths, command, edits, hints):
     return (Need("agent", title),)
 
 
@@ -171,7 +171,7 @@ async def test_edited_paths_are_distinguished_from_locations():
     diff = {"type": "diff", "path": "/w/b", "oldText": None, "newText": "b"}
     call = {"toolCallId": "c", "title": "t", "kind": "think", "locations": [{"path": "/w/a"}], "content": [diff]}
     await handler.handle_request("session/request_permission", {"sessionId": "s", "toolCall": call, "options": []})
-    assert received == [("think", "t", ("/w/a", "/w/b"), "", ("/w/b",))]
+    assert received == [("think", "t", ("/w/a", "/w/b"), "", ("/w/b",), ())]
 
 
 async def test_meta_cannot_override_parameters():

@@ -167,11 +167,6 @@ def test_kind_of_a_call(fields, kind):
         {"rawInput": {"program": "rm", "arguments": ["-rf", "x"]}},
         {"rawInput": {"executable": "rm", "args": ["-rf", "x"]}},
         {"rawInput": {"arguments": '{"command": "rm -rf x"}'}},
-        {"title": "rm -rf x"},
-        {"title": "Run", "content": text_content("I will run `rm -rf x`.")},
-        {"title": "Run", "content": text_content("```sh\nrm -rf x\n```")},
-        {"title": "Run", "content": text_content("$ rm -rf x")},
-        {"title": "Run", "content": text_content("rm -rf x")},
     ],
 )
 def test_command_is_found_wherever_it_is(fields):
@@ -183,3 +178,32 @@ def test_command_is_found_wherever_it_is(fields):
 @pytest.mark.parametrize("fields", [{}, {"rawInput": {"content": "../x"}}, {"title": "Do it", "rawInput": {"n": 3}}])
 def test_call_without_a_path_has_none(kind, fields):
     assert requested_access(make_call(**{"kind": kind, **fields})).paths == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["I will run `rm -rf x`.", "```sh\nrm -rf x\n```", "$ rm -rf x", "rm -rf x", "(rm -rf x)"]
+)
+def test_text_of_a_call_without_a_command_is_a_hint(text):
+    access = requested_access(make_call(kind="execute", title="Run", content=text_content(text)))
+    assert (access.command, "rm -rf x" in access.hints) == ("", True)
+    with_command = make_call(kind="execute", rawInput={"command": "ls"}, content=text_content(text))
+    assert (requested_access(with_command).command, requested_access(with_command).hints) == ("ls", ())
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["edit", "execute", "search"])
+@pytest.mark.parametrize(
+    "unit", ["a", "a.", ".", "/", "a/", "~", "$", "`", "```", "\n", " ", "a\n", "..", "--- ", "{", "["]
+)
+def test_long_input_is_checked_quickly(kind, unit):
+    text = unit * (150_000 // len(unit))
+    requested_access(make_call(kind=kind, title=text, content=text_content(text)))
+    requested_access(make_call(kind=kind, rawInput={"k": text, "path": text, "command": [text]}))
+
+
+def test_path_in_a_long_value_is_found():
+    assert "/etc/hosts" in requested_access(make_call(rawInput={"k": f"--out /etc/hosts {'x' * 9000}"})).paths
+
+
+def test_hidden_file_in_text_is_a_path():
+    assert requested_access(make_call(title="Edit .env")).paths == (".env",)

@@ -119,7 +119,7 @@ class AgentDriver:
         raise CheckFailed(f"{method} was answered with {_shorten(answer)} instead of an error")
 
     async def expect_answer(self, **extra: Any) -> None:
-        """Send a request that every agent knows. Raises `CheckFailed` if it is answered neither with a result nor error."""
+        """Send a request that every agent knows. Raises `CheckFailed` if there is neither a result nor an error."""
         with contextlib.suppress(RpcError):
             self.note_session(await self.request("session/new", self.session_params(**extra)))
 

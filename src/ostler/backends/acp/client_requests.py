@@ -31,7 +31,7 @@ from ostler.wire.acp_requests import (
 from ostler.wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Params, RpcError
 
 T = TypeVar("T")
-PredictNeeds = Callable[[str, str, Sequence[str], str, Sequence[str]], Awaitable[tuple[Need, ...]]]
+PredictNeeds = Callable[[str, str, Sequence[str], str, Sequence[str], Sequence[str]], Awaitable[tuple[Need, ...]]]
 _ANSWER_KINDS: dict[str, Any] = {
     "allow_once": "allow_once",
     "allow_always": "allow_always",
@@ -115,7 +115,7 @@ class ClientRequestHandler:
         call = self._updates.apply_tool_call(request.tool_call)
         title, access = call.title or "", requested_access(call)
         needs = await self._services.predict_needs(
-            access.kind, title, access.paths, access.command, edited_paths(call)
+            access.kind, title, access.paths, access.command, edited_paths(call), access.hints
         )
         if not access.is_complete:
             needs = (*needs, Need("agent", title, danger="deny", reason="the request is too large to be checked"))

@@ -20,6 +20,7 @@ from ostler.backends.acp.tool_call_display import TOOL_KINDS, edited_paths, text
 from ostler.wire.acp import ToolCallFields
 
 MAX_TEXT_LENGTH = 200_000
+MAX_HINTS = 100
 _FILE_KINDS = frozenset(["read", "edit", "delete", "move", "search"])
 _TITLE_NAMES_PATHS = frozenset(["read", "edit", "delete", "move", "other"])
 _OTHER_NAMES = {
@@ -32,11 +33,15 @@ _OTHER_NAMES = {
 
 
 class RequestedAccess(msgspec.Struct, frozen=True):
-    """What a call would access. The kind is `other` if it is unknown; `is_complete` is False if it was too large."""
+    """What a call would access. The kind is `other` if it is unknown; `is_complete` is False if it was too large.
+
+    `hints` are lines of text that may contain the command, if the call names none.
+    """
 
     kind: str
     paths: tuple[str, ...] = ()
     command: str = ""
+    hints: tuple[str, ...] = ()
     is_complete: bool = True
 
 
@@ -48,7 +53,13 @@ def requested_access(call: ToolCallFields) -> RequestedAccess:
         paths = tuple(dict.fromkeys(path for path in map(clean_path, _paths(call, kind)) if path))
         if not call.kind and paths:
             kind = _kind_from_words(call)
-        return RequestedAccess(kind, paths, "\n".join(_commands(call, kind)))
+        commands = commands_in_fields(call.raw_input)
+        if kind == "execute" and not commands:
+            commands = all_texts(call.raw_input)
+        hints = () if commands or kind != "execute" else tuple(commands_in_text(text_of(call)))
+        if len(hints) > MAX_HINTS:
+            return RequestedAccess(kind, is_complete=False)
+        return RequestedAccess(kind, paths, "\n".join(commands), hints)
     except RawInputTooLarge:
         return RequestedAccess(kind, is_complete=False)
 
@@ -81,10 +92,3 @@ def _paths(call: ToolCallFields, kind: str) -> list[str]:
         patterns = patterns_in_fields(call.raw_input)
         in_text = [path for path in in_text if not any(path in pattern for pattern in patterns)]
     return file_names_in_fields(call.raw_input) or in_text
-
-
-def _commands(call: ToolCallFields, kind: str) -> list[str]:
-    commands = commands_in_fields(call.raw_input)
-    if commands or kind != "execute":
-        return commands
-    return all_texts(call.raw_input) or [*filter(None, [call.title]), *commands_in_text(text_of(call))]

@@ -17,7 +17,7 @@ _DESCRIPTIONS = frozenset(
         *("cwd", "workdir", "workingdirectory", "directory", "dir", "folder", "status", "toolname", "callid"),
     ]
 )
-_CODE = lazy_regex(r"(?s)```\w*\n(.*?)```|`([^`]+)`|(?m:^\s*\$ (.+)$)")
+_CODE = lazy_regex(r"(?s)```\w*\n(.*?)```|`([^`]+)`|(?m:^[ \t]*\$ (.+)$)")
 _PUNCTUATION = lazy_regex(r"[^\w\s./~$|;&><=*-]")
 
 

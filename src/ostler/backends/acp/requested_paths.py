@@ -7,7 +7,8 @@ from typing import Any
 from ostler.backends.acp.raw_input import iterate_fields
 from ostler.text.lazy_regex import lazy_regex
 
-MAX_LENGTH = 4096
+MAX_LENGTH = 4096  # of a path
+_COMMENTS = ("// ", "/*")
 
 # Names of raw input fields as `normalize_name` returns them: filepath, absolutepath, targetfile, uri …
 _PATH_FIELD = lazy_regex(
@@ -18,20 +19,32 @@ _FOLDER_FIELDS = frozenset(["cwd", "workdir", "workingdirectory", "directory", "
 _PATTERN_FIELDS = frozenset(["pattern", "regex", "query", "search"])
 _CONTENT_FIELDS = _PATTERN_FIELDS | frozenset(
     [
-        *("content", "contents", "text", "newtext", "oldtext", "newstring", "oldstring", "newstr", "oldstr", "filetext"),
+        *(
+            "content",
+            "contents",
+            "text",
+            "newtext",
+            "oldtext",
+            "newstring",
+            "oldstring",
+            "newstr",
+            "oldstr",
+            "filetext",
+        ),
         *("inserttext", "replacement", "body", "data", "old", "new", "replace"),
         *("description", "explanation", "reason", "justification", "summary", "title", "prompt", "instructions", "url"),
     ]
 )
 _PATCH_PATH = lazy_regex(
-    r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |rename (?:from|to) |(?:---|\+\+\+) (?:[ab]/)?)([^\t\r\n]+)"
+    r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |rename (?:from|to) |(?:---|\+\+\+) (?:[ab]/)?)"
+    r"([^\t\r\n]+)"
 )
 _LEAVES_WORKSPACE = lazy_regex(r"""(?:~[\w.-]*(?:/|$)|\$\{?\w+\}?/|/|file:|(?:[^\s/]+/)*\.\.(?:/|$))[^\n]*""")
 _RELATIVE = lazy_regex(r"[^\s/:]+(?:/[^\s/]+)+/?|\./\S*")
-_FILE_NAME = lazy_regex(r"[\w@+-]*\.?[\w@+-]+\.\w{1,8}")
+_FILE_NAME = lazy_regex(r"\.?[\w@+-]+(?:\.[\w@+-]+)+|\.\w[\w-]+")
 _TEXT_PATH = lazy_regex(
     r"""(?<![\w./@+~$-])(?:file:(?://)?|~[\w.-]*|\$\{?\w+\}?)?"""
-    r"""(?:/[^\s'"`<>|;,()\[\]{}“”]+|[\w.@+-]+(?:/[\w.@+-]+)+|[\w@+-]*\.?[\w@+-]+\.\w{1,8})"""
+    r"""(?:/[^\s'"`<>|;,()\[\]{}“”]+|[\w.@+-]+(?:/[\w.@+-]+)+|\.?[\w@+-]+(?:\.[\w@+-]+)+|\.\w[\w-]+)"""
 )
 
 
@@ -81,11 +94,16 @@ def _paths_in_value(value: str, *, is_file_access: bool) -> Iterator[str]:
     stripped = value.strip()
     if "\n" in stripped:
         yield from (match.strip() for match in _PATCH_PATH.findall(value))
-    elif len(stripped) <= MAX_LENGTH and not stripped.startswith(("// ", "/*")):
-        if _LEAVES_WORKSPACE.fullmatch(stripped) or (is_file_access and _RELATIVE.fullmatch(stripped)):
-            yield stripped
-        elif is_file_access and " " in stripped:
-            yield from outside_paths_in_text(stripped)
+    elif _looks_like_path(stripped, is_file_access=is_file_access):
+        yield stripped
+    elif is_file_access and " " in stripped and not stripped.startswith(_COMMENTS):
+        yield from outside_paths_in_text(stripped)
+
+
+def _looks_like_path(value: str, *, is_file_access: bool) -> bool:
+    if len(value) > MAX_LENGTH or value.startswith(_COMMENTS):
+        return False
+    return bool(_LEAVES_WORKSPACE.fullmatch(value) or (is_file_access and _RELATIVE.fullmatch(value)))
 
 
 def clean_path(path: str) -> str:
