@@ -24,7 +24,8 @@ class FakeServices:
             return None
         return BuiltPrompt(Prompt("expanded", (TextContent(f"Please review {arguments}."),)), ["attached a.py"])
 
-    async def undo(self, direction, turns):
+    async def undo(self, direction, turns, session_id):
+        assert session_id == "session-1"
         self.undo_requests.append((direction, list(turns)))
         return ["restored a.py"]
 

@@ -6,6 +6,7 @@ import io
 import json
 import sys
 
+import msgspec
 import pytest
 
 from ostler.app import acp_cli
@@ -65,3 +66,23 @@ async def test_write_error_is_raised(flags, monkeypatch):
     monkeypatch.setattr(sys, "stdout", FullDisk())
     with pytest.raises(OSError, match="No space left"):
         await acp_cli.make_run(flags("hello")).run()
+
+
+@pytest.mark.req("AC-5")
+async def test_timeout_does_not_count_the_time_that_the_agent_takes_to_exit(flags, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    acp = acp_cli.make_run(msgspec.structs.replace(flags("hello"), timeout=3600.0))
+    monkeypatch.setattr(acp_run.LocalSession, "aclose", closing_at_the_timeout(acp, acp_run.LocalSession.aclose))
+    async with asyncio.timeout(60):
+        assert await acp.run() == 0
+
+
+def closing_at_the_timeout(acp, aclose):
+    """Return a function that lets the timeout fire while the session is closed."""
+
+    async def closing(session):
+        if not acp._timer.cancelled():
+            acp._stop(acp_run.TIMED_OUT)
+        await aclose(session)
+
+    return closing

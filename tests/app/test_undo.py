@@ -64,3 +64,23 @@ async def test_files_deleted_by_the_user_are_not_redone(two_turns):
     (root / "two").unlink()
     with pytest.raises(UsageError, match="nothing to redo"):
         await make_plan(checkpoints, "redo")
+
+
+async def test_only_turns_of_the_session_are_offered(tmp_path):
+    root = tmp_path / "work"
+    root.mkdir()
+    checkpoints = Checkpoints(str(root), str(tmp_path / "store"))
+    for turn in ("a/1", "a/2", "b/1"):
+        await checkpoints.begin(turn)
+        (root / turn.replace("/", "-")).write_text("made")
+        await checkpoints.finish(turn)
+    assert (await make_plan(checkpoints, "undo", "", "a")).turn_id == "a/2"
+    for session in ("c", "a/", "A"):
+        with pytest.raises(UsageError, match="nothing to undo in session") as error:
+            await make_plan(checkpoints, "undo", "", session)
+        assert "`ostler undo b/1`" in str(error.value)
+    await checkpoints.undo(await make_plan(checkpoints, "undo", "", "b"))
+    with pytest.raises(UsageError, match="nothing to redo in session a"):
+        await make_plan(checkpoints, "redo", "", "a")
+    assert (await make_plan(checkpoints, "redo", "", "b")).turn_id == "b/1"
+    checkpoints.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.compliant_model import compliant_model
+from tests.scripted_acp_agent import scripted_agent
 
 OWN_AGENT = (sys.executable, "-P", "-m", "ostler", "acp")
 
@@ -77,7 +78,7 @@ def test_violations_are_found(ostler, tmp_path):
 
 
 ECHO = (sys.executable, "-P", "-m", "ostler.testing.echo_agent")
-NEEDS_A_MODEL = {"TOOL-1", "TOOL-2", "TOOL-3", "TOOL-4", "TOOL-5", "FS-1", "TERM-1"}
+NEEDS_A_MODEL = {"TOOL-1", "TOOL-2", "TOOL-3", "TOOL-4", "TOOL-5", "FS-1", "FS-2", "TERM-1"}
 MAY_BE_OVER = {"CANC-1", "CANC-2", "CANC-3", "CANC-5", "CANC-6"}  # the echo may arrive before the cancellation
 
 
@@ -88,6 +89,137 @@ def test_example_agent_conforms(ostler):
     steady = {name: finding for name, finding in findings.items() if name not in TIMED | MAY_BE_OVER}
     assert {name: finding["seen"] for name, finding in steady.items() if finding["state"] == "failed"} == {}
     assert {name for name, finding in steady.items() if finding["state"] == "skipped"} == {"TURN-7"} | NEEDS_A_MODEL
+
+
+COUNTING = """
+    import json, select, sys, time
+
+    STREAMS, REASON, DELAY = {streams}, {reason!r}, {delay}
+    count, running = 0, {{}}
+
+    def send(frame):
+        print(json.dumps({{"jsonrpc": "2.0", **frame}}), flush=True)
+
+    def say(session, text):
+        update = {{"sessionUpdate": "agent_message_chunk", "content": {{"type": "text", "text": text}}}}
+        send({{"method": "session/update", "params": {{"sessionId": session, "update": update}}}})
+
+    def end(session, reason):
+        send({{"id": running.pop(session)[0], "result": {{"stopReason": reason}}}})
+
+    while True:
+        if select.select([sys.stdin.buffer.raw], [], [], DELAY if running else None)[0]:
+            line = sys.stdin.buffer.raw.readline()
+            if not line:
+                break
+            request = json.loads(line)
+            method, params, number = request.get("method"), request.get("params"), request.get("id")
+            if method == "initialize":
+                send({{"id": number, "result": {{"protocolVersion": 1, "agentCapabilities": {{}}}}}})
+            elif method == "session/new":
+                count += 1
+                send({{"id": number, "result": {{"sessionId": f"s{{count}}"}}}})
+            elif method == "session/prompt":
+                long = "Count" in params["prompt"][0]["text"]
+                running[params["sessionId"]] = [number, 0, 200 if long else 1]
+            elif method == "session/cancel" and params["sessionId"] in running and REASON != "ignored":
+                end(params["sessionId"], REASON)
+            elif number is not None:
+                send({{"id": number, "result": {{}}}})
+            continue
+        for session, turn in list(running.items()):
+            turn[1] += 1
+            if STREAMS:
+                say(session, f"{{turn[1]}}\\n")
+            if turn[1] >= turn[2]:
+                if not STREAMS:
+                    say(session, "".join(f"{{number}}\\n" for number in range(turn[2])))
+                end(session, "end_turn")
+"""
+
+
+def counting_agent(tmp_path, *, streams, reason, delay=0.05):
+    """Return an agent that counts to 200; it ends a cancelled turn with `reason`, or counts on if that is `ignored`."""
+    agent = tmp_path / "counting.py"
+    agent.write_text(textwrap.dedent(COUNTING).format(streams=streams, reason=reason, delay=delay))
+    return sys.executable, agent
+
+
+CANCELLING = ("--only", "canc-1", "--only", "canc-2", "--only", "canc-3", "--only", "canc-5")
+
+
+@pytest.mark.req("AC-5")
+@pytest.mark.parametrize("streams", [True, False])
+def test_cancelling_is_judged_also_for_agents_that_do_not_stream(ostler, tmp_path, streams):
+    agent = counting_agent(tmp_path, streams=streams, reason="cancelled")
+    code, findings = comply(ostler, "--timeout", "30", *CANCELLING, *agent)
+    checked = {name: (finding["state"], finding["seen"]) for name, finding in findings.items() if "CANC" in name}
+    assert (code, checked) == (0, dict.fromkeys(("CANC-1", "CANC-2", "CANC-3", "CANC-5"), ("passed", "")))
+
+
+@pytest.mark.req("AC-5")
+@pytest.mark.parametrize("delay", [0.05, 0.005])
+@pytest.mark.parametrize("streams", [True, False])
+def test_end_turn_after_a_cancellation_is_a_violation(ostler, tmp_path, streams, delay):
+    agent = counting_agent(tmp_path, streams=streams, reason="end_turn", delay=delay)
+    code, findings = comply(ostler, "--timeout", "30", *CANCELLING, *agent)
+    assert (code, findings["CANC-2"]["state"]) == (1, "failed")
+    if streams or delay > 0.01:  # otherwise the turn is over before there is a sign of work
+        assert (findings["CANC-1"]["state"], findings["CANC-1"]["seen"]) == ("failed", "the stop reason was 'end_turn'")
+        assert (findings["CANC-3"]["state"], findings["CANC-5"]["state"]) == ("passed", "passed")
+
+
+@pytest.mark.req("AC-5")
+def test_turn_too_short_to_be_cancelled_is_skipped(ostler):
+    _, findings = comply(ostler, "--only", "canc-1", "--only", "canc-2", *ECHO)
+    assert {findings[name]["state"] for name in ("CANC-1", "CANC-2")} <= {"skipped", "passed"}
+
+
+TALKATIVE = """
+    import json, sys
+
+    for line in sys.stdin:
+        try:
+            request = json.loads(line)
+        except ValueError:
+            continue
+        method, number = request.get("method"), request.get("id")
+        answers = {{"initialize": {{"protocolVersion": 1}}, "session/new": {{"sessionId": str(number)}}}}
+        answers["session/prompt"] = {{"stopReason": "end_turn"}}
+        if number is not None and (method in answers or {answers_unknown}):
+            print(json.dumps({{"jsonrpc": "2.0", "id": number, "result": answers.get(method, {{}})}}), flush=True)
+"""
+
+
+@pytest.mark.req("AC-5")
+@pytest.mark.parametrize("answers_unknown", [True, False])
+def test_wrong_answer_to_unknown_methods_causes_no_other_failure(ostler, tmp_path, answers_unknown):
+    agent = tmp_path / "agent.py"
+    agent.write_text(textwrap.dedent(TALKATIVE).format(answers_unknown=answers_unknown))
+    flags = ("--timeout", "3", "--only", "err-1", "--only", "framing", "--only", "fs-2")
+    code, findings = comply(ostler, *flags, sys.executable, agent)
+    states = {name: finding["state"] for name, finding in findings.items()}
+    assert (code, states.pop("ERR-1")) == (1, "failed")
+    assert states.pop("FRAME-2") == "failed"  # the agent ends
+    assert findings["FRAME-2"]["level"] == "should"
+    assert states.pop("FRAME-3") == "failed"
+    assert states.pop("FS-2") == "skipped"
+    assert set(states.values()) == {"passed"}
+
+
+@pytest.mark.req("AC-5")
+def test_additional_directory_is_an_empty_folder_of_its_own(ostler, tmp_path):
+    agent = scripted_agent(
+        on_open="open(os.environ['HOME'] + '/more', 'a').write(json.dumps(params))",
+        capabilities={"sessionCapabilities": {"additionalDirectories": {}}},
+    )
+    _, findings = comply(ostler, "--only", "sess-2", *agent)
+    assert findings["SESS-2"]["state"] == "passed"
+    params = json.loads((ostler.home / "more").read_text())
+    (folder,) = params["additionalDirectories"]
+    assert folder.startswith("/")
+    assert not params["cwd"].startswith(folder)
+    assert not Path(folder).exists()
 
 
 def test_recommendations_count_only_with_strict(ostler):

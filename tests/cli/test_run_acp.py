@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+from tests.scripted_acp_agent import scripted_agent
 
 pytestmark = [pytest.mark.req("AC-2", "PM-4"), pytest.mark.timeout(180)]
 
@@ -65,3 +66,81 @@ def test_missing_agent_of_a_session_is_named(ostler, echo):
     (ostler.home / ".ostler" / "acp.json").unlink()
     gone = ostler("run", "--continue", "second")
     assert (gone.code, "unknown ACP agent 'echo'" in gone.stderr) == (2, True)
+
+
+ACTS_BY_ITSELF = "echo acts by itself: Ostler cannot restrict its own tools."
+
+
+@pytest.fixture
+def own_tools(ostler):
+    """Return a function that runs an agent that writes files without asking: `own_tools("path")`."""
+    lines = "[open(path, 'w').write('by the agent') for path in prompts[-1].split()]; say('done')"
+    command = scripted_agent(lines)
+    (ostler.home / ".ostler").mkdir(exist_ok=True)
+    servers = {"agent_servers": {"own": {"command": command[0], "args": command[1:]}}}
+    (ostler.home / ".ostler" / "acp.json").write_text(json.dumps(servers))
+    return lambda *args: ostler("run", "--backend", "acp:own", *args, timeout=90)
+
+
+@pytest.mark.req("EN-13")
+@pytest.mark.parametrize("flags", [(), ("--write",)])
+def test_agent_that_acts_by_itself_is_announced_and_its_changes_can_be_undone(ostler, own_tools, flags):
+    (ostler.workspace / "old.txt").write_text("before")
+    done = own_tools(*flags, "old.txt new.txt")
+    assert done.code == 0
+    assert "own acts by itself: Ostler cannot restrict its own tools." in done.stderr
+    assert "can be undone with `ostler undo`" in done.stderr
+    assert "allowed if own asks: " in done.stderr
+    assert "ostler: allowed: " not in done.stderr
+    assert (ostler.workspace / "old.txt").read_text() == "by the agent"
+    assert "new.txt, old.txt" in ostler("undo", "--list").stdout
+    assert ostler("undo").code == 0
+    assert [path.name for path in ostler.workspace.iterdir()] == ["old.txt"]
+    assert (ostler.workspace / "old.txt").read_text() == "before"
+
+
+@pytest.mark.req("EN-13")
+def test_undo_after_an_agent_that_changed_nothing_offers_no_other_session(ostler, own_tools):
+    own_tools("first.txt")
+    own_tools("/dev/null")
+    done = ostler("undo")
+    assert (done.code, done.stdout) == (2, "")
+    assert (ostler.workspace / "first.txt").exists()
+
+
+def test_ephemeral_run_says_that_changes_cannot_be_undone(own_tools):
+    assert "cannot be undone (--ephemeral)" in own_tools("--ephemeral", "a.txt").stderr
+
+
+def test_chat_announces_an_agent_that_acts_by_itself(ostler, echo):
+    done = ostler("chat", "--backend", "acp:echo", stdin="hello\n")
+    assert ACTS_BY_ITSELF in done.stdout + done.stderr
+
+
+TEXT_AND_CALL = """
+    say("let me look")
+    update("tool_call", toolCallId="c1", title="Look", kind="read", status="pending")
+    update("tool_call_update", toolCallId="c1", status="completed")
+"""
+
+
+@pytest.mark.req("CL-6")
+def test_text_before_a_call_is_not_the_answer(ostler):
+    command = scripted_agent(f"{TEXT_AND_CALL}    say('all done')")
+    (ostler.home / ".ostler").mkdir()
+    servers = {"agent_servers": {"own": {"command": command[0], "args": command[1:]}}}
+    (ostler.home / ".ostler" / "acp.json").write_text(json.dumps(servers))
+    shown = ostler("run", "--backend", "acp:own", "go").stdout
+    assert [line for line in shown.splitlines() if "ANSWER" in line or "PLAN" in line] == ["PLAN", "ANSWER"]
+    assert shown.index("let me look") < shown.index("ANSWER") < shown.index("all done")
+    assert ostler("run", "--backend", "acp:own", "-o", "simple", "go").stdout == "all done\n"
+
+
+@pytest.mark.req("CL-6")
+def test_text_before_the_last_call_is_the_answer_if_there_is_no_other(ostler):
+    command = scripted_agent(TEXT_AND_CALL)
+    (ostler.home / ".ostler").mkdir()
+    servers = {"agent_servers": {"own": {"command": command[0], "args": command[1:]}}}
+    (ostler.home / ".ostler" / "acp.json").write_text(json.dumps(servers))
+    assert ostler("run", "--backend", "acp:own", "-o", "simple", "go").stdout == "let me look\n"
+    assert json.loads(ostler("run", "--backend", "acp:own", "-o", "json", "go").stdout)["answer"] == "let me look"

@@ -116,13 +116,41 @@ def test_edits_of_a_subagent_are_undone_without_a_scan_and_its_commands_with_one
 
 def test_manual_edit_after_a_read_only_turn_does_not_block_undo(changed, models):
     with models.playing(calls([("read", {"path": "edited.txt"})]), text("read")) as server:
-        assert changed("run", "--write", *at(server), "read it").code == 0
+        assert changed("run", "--write", "--continue", *at(server), "read it").code == 0
     (changed.workspace / "mine.txt").write_text("mine\n")
     listed = changed("undo", "--list").stdout
     assert listed.count("\n") == 1 and "mine.txt" not in listed
     done = changed("undo")
     assert done.code == 0, done.stdout
     assert tree(changed.workspace) == {"edited.txt": "before\n", "sedded.txt": "before\n", "mine.txt": "mine\n"}
+
+
+def test_turn_of_another_session_is_undone_only_by_name(changed, models):
+    after = tree(changed.workspace)
+    with models.playing(text("nothing to do")) as server:
+        assert changed("run", "--write", *at(server), "look").code == 0
+    turn, rest = changed("undo", "--list").stdout.split(maxsplit=1)
+    assert "(of another session: name the turn to undo it)" in rest
+    for flags in ((), ("--dry-run",)):
+        done = changed("undo", *flags)
+        assert (done.code, done.stdout) == (2, "")
+        assert "nothing to undo in session " in done.stderr
+        assert f"`ostler undo {turn}`" in done.stderr
+    assert tree(changed.workspace) == after
+    assert changed("undo", "--dry-run", turn).stdout.startswith(f"turn     {turn}\n")
+    assert changed("undo", turn).code == 0
+    assert tree(changed.workspace) == {"edited.txt": "before\n", "sedded.txt": "before\n"}
+    assert "(already undone)" in changed("undo", "--list").stdout
+
+
+def test_last_session_is_the_one_that_was_used_last(changed, models):
+    with models.playing(calls([("write", {"path": "second.txt", "content": "x"})]), text("done")) as server:
+        assert changed("run", "--write", *at(server), "write").code == 0
+    first = changed("undo", "--list").stdout.split("/")[0]
+    with models.playing(text("nothing")) as server:
+        assert changed("run", "--write", "--resume", first, *at(server), "look").code == 0
+    assert changed("undo").code == 0
+    assert tree(changed.workspace) == {"edited.txt": "before\n", "sedded.txt": "before\n", "second.txt": "x"}
 
 
 def test_nothing_to_undo(ostler):

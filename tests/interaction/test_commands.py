@@ -348,7 +348,7 @@ async def test_manual_command_can_be_undone(fixture):
 
 
 @pytest.mark.req("EN-13")
-async def test_undo_without_prompts_undoes_the_last_file_change_in_the_folder(fixture):
+async def test_undo_without_prompts_undoes_the_last_file_change_of_this_session(fixture):
     await fixture.run("undo")
     assert fixture.services.undo_requests == [("undo", [])]
 

@@ -1,7 +1,7 @@
 """A local model server with four APIs, for agents that are tested.
 
-A prompt with `RUN: command` makes it call the shell tool; a prompt with `HANG` makes it stop in the middle of an
-answer until the client disconnects. All other prompts get a fixed answer.
+A prompt with `RUN: command` makes it call the shell tool, one with `WRITE: path` the tool `write_file`; a prompt with
+`HANG` makes it stop in the middle of an answer until the client disconnects. All other prompts get a fixed answer.
 """
 
 import json
@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 SHELLS = ("bash", "run_shell_command", "mcp__acp__Bash", "Bash", "shell", "exec_command")
+WRITE_TOOL = "write_file"
 ANSWER = "LOOPBACK-OK"
 DONE = "TOOL-DONE"
 
@@ -26,7 +27,10 @@ class ParsedRequest:
             if shell and command and not answered
             else None
         )
-        self.text = DONE if answered and command else ANSWER
+        path = prompt.rpartition("WRITE: ")[2].split()[0] if "WRITE: " in prompt else ""
+        if path and WRITE_TOOL in tools and not answered:
+            self.call = (WRITE_TOOL, {"file_path": path, "content": "made\n"})
+        self.text = DONE if answered and (command or path) else ANSWER
 
 
 def _texts(content: Any) -> str:

@@ -26,6 +26,7 @@ PACKAGES = {
 }
 CAN_RESUME = ("opencode", "claude", "claude-new", "codex", "qwen")
 OWN_SHELL = ("codex",)
+HAS_WRITE_FILE = ("gemini", "qwen")
 
 
 def environment(name, url, home):
@@ -129,6 +130,14 @@ def test_command_is_run_or_denied(real):
     stdout, stderr, code = real("--fail-on-deny", "RUN: rm -rf README.md")
     assert (real.workspace / "README.md").exists() or "[permission]" not in stdout, stdout
     assert code in (0, 4)
+
+
+def test_file_is_created(real):
+    if real.name not in HAS_WRITE_FILE:
+        pytest.skip("its tool for writing files is different")
+    stdout, stderr, code = real("--write", f"WRITE: {real.workspace}/made.txt")
+    assert (code, DONE in stdout) == (0, True), stdout + stderr
+    assert (real.workspace / "made.txt").read_text() == "made\n"
 
 
 def test_interrupt_cancels_and_stops_all_processes(real):

@@ -49,7 +49,8 @@ class ConfiguredAgent:
             and count_untrusted(self._cwd, self._settings)
             and (file := project_file(self._cwd)).is_file()
         ):
-            notify(f"{file} is ignored until you trust it: run `ostler trust`, or pass --trust-project to use it once")
+            text = f"{file} is ignored until you trust it: run `ostler trust`, or pass --trust-project to use it once"
+            notify(text, flags.program)
         self._agent = find_agent(flags.agent, flags.settings, self._cwd, self._settings)
         self.cwd = str(self._cwd)
         self.name = self._agent.name

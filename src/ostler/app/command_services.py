@@ -64,12 +64,12 @@ class LocalCommandServices:
 
     # -- files ---------------------------------------------------------------------------------------------------
 
-    async def undo(self, direction: Direction, turns: Sequence[str]) -> Sequence[str]:
+    async def undo(self, direction: Direction, turns: Sequence[str], session_id: str) -> Sequence[str]:
         from ostler.app.undo import apply_undo, open_checkpoints
 
         checkpoints = open_checkpoints(self._cwd, project_folder(self._cwd))
         try:
-            return await apply_undo(checkpoints, direction, turns)
+            return await apply_undo(checkpoints, direction, turns, session_id)
         finally:
             checkpoints.close()
 

@@ -80,7 +80,8 @@ class HeadlessRun(msgspec.Struct, frozen=True):
         if built.questions:
             raise UsageError(f"the prompt would {' and '.join(built.questions)}", hint=UNATTENDED_HINT)
         agents = ProjectKnowledge(str(cwd), settings).agents(trusted=settings.trusted)
-        notify(describe_permissions(settings, self.options, agents, _working_agent(session, built.prompt)))
+        agent = _working_agent(session, built.prompt)
+        notify(describe_permissions(settings, self.options, agents, agent, backend=session.info.backend))
         for line in built.notices:
             notify(line)
         context = f"\n\n{self.context}" if self.context else ""

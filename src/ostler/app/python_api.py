@@ -274,7 +274,10 @@ async def _cancel_and_wait(turn: Turn) -> None:
 def _turn_result(events: list[Event]) -> TurnResult:
     calls = {event.call.id: event.call for event in events if isinstance(event, ToolCalled)}
     results = [event.result for event in events if isinstance(event, ToolFinished)]
-    answers = [e.message.text for e in events if isinstance(e, MessageDone) and not e.message.is_intermediate]
+    messages = [event.message for event in events if isinstance(event, MessageDone)]
     ended = next(event for event in reversed(events) if isinstance(event, TurnEnded))
+    answers = [message.text for message in messages if not message.is_intermediate]
+    if messages and messages[-1].is_intermediate and ended.reason == "done":  # an ACP agent may end with a call
+        answers.append(messages[-1].text)
     tools = tuple(CompletedCall(calls[result.call_id], result) for result in results if result.call_id in calls)
     return TurnResult(answers[-1] if answers else "", ended, tools, tuple(events))

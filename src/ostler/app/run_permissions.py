@@ -17,10 +17,25 @@ ANY_FILE, ANY_COMMAND, OUTSIDE_FILE = "any-file", "any-command", "/any-file"
 WRITE_TOOLS = ("write", "edit", "patch")
 
 
+def own_tools_note(backend: str, *, ephemeral: bool) -> str:
+    """Return the warning that an ACP agent also uses tools that Ostler does not control."""
+    name = backend.removeprefix("acp:")
+    undo = "cannot be undone (--ephemeral)" if ephemeral else "can be undone with `ostler undo`"
+    return f"{name} acts by itself: Ostler cannot restrict its own tools. What they change in this folder {undo}."
+
+
 def describe_permissions(
-    settings: Settings, options: RunOptions, agents: Mapping[str, AgentDefinition], agent: str = DEFAULT_AGENT
+    settings: Settings,
+    options: RunOptions,
+    agents: Mapping[str, AgentDefinition],
+    agent: str = DEFAULT_AGENT,
+    *,
+    backend: str = "engine",
 ) -> str:
-    """Return the summary, computed for an arbitrary file and command with the given flags and agent."""
+    """Return the summary, computed for an arbitrary file and command with the given flags and agent.
+
+    For an ACP agent these are only the permissions of what it requests from Ostler.
+    """
     sandbox = settings.config.security.sandbox
     policy = make_policy(settings, options, interactive=False)
     active_agent = ActiveAgent(agents, policy, options, SessionShell("", writable=options.write, sandbox=sandbox))
@@ -32,6 +47,8 @@ def describe_permissions(
     ]
     trusted = " · project settings trusted" if options.trust else ""
     subject = "allowed" if agent == DEFAULT_AGENT else f"allowed for {agent}"
+    if backend.startswith("acp:"):
+        subject = f"allowed if {backend.removeprefix('acp:')} asks"
     return f"{subject}: {'; '.join(allowed) or 'nothing (reads, changes and commands are denied)'}{trusted}"
 
 

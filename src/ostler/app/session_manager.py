@@ -19,6 +19,7 @@ from ostler.app.project_knowledge import ProjectKnowledge
 from ostler.app.project_paths import project_folder as project_folder  # re-exported for callers
 from ostler.app.project_paths import workspace_path as workspace_path
 from ostler.app.run_options import RunOptions
+from ostler.app.run_permissions import own_tools_note
 from ostler.app.session_policy import make_policy
 from ostler.app.session_storage import find_acp_backend, make_summary, open_journal, session_index, session_store
 from ostler.app.session_workspace import SessionShell, SessionWorkspace, clean_up_killed_sessions, make_workspace
@@ -99,8 +100,11 @@ class LocalSessionManager:
         acp = self._acp_parts(request, cwd, workspace, settings)
         if acp:
             tools = acp.tools
+            self._notify(own_tools_note(acp.name, ephemeral=self._options.ephemeral))
         tools = tools or make_tool_host(workspace, settings, active_agent.allows_tool, task_agents)
-        custom, undo = acp.backend if acp else self._custom_backend, self._make_undo(cwd, request, own_workspace)
+        may_change = bool(acp) or request.interactive or self._options.write
+        custom = acp.backend if acp else self._custom_backend
+        undo = self._make_undo(cwd, own_workspace) if may_change else None
         changed_files = undo.changed_files if undo else no_changed_files
         backend = await self._make_backend(
             custom, request.backend, cwd, tools, settings, active_agent, budget, changed_files
@@ -252,12 +256,8 @@ class LocalSessionManager:
         finally:
             index.close()
 
-    def _make_undo(
-        self, cwd: Path, request: OpenSessionRequest, own_workspace: SessionWorkspace | None
-    ) -> "WorkspaceUndo | ChangeDetector | None":
-        """Return checkpoints if the session may change files; an ephemeral one only detects changes."""
-        if not (request.interactive or self._options.write):
-            return None
+    def _make_undo(self, cwd: Path, own_workspace: SessionWorkspace | None) -> "WorkspaceUndo | ChangeDetector":
+        """Return the checkpoints of a session that may change files; an ephemeral one only detects changes."""
         if self._options.ephemeral:
             from ostler.workspace.change_detector import ChangeDetector
 

@@ -72,30 +72,49 @@ def open_checkpoints(root: Path, folder: Path) -> Checkpoints:
     return Checkpoints(str(root), str(folder / "checkpoints"), ostler_dir=str(require_home(os.environ)))
 
 
-async def make_plan(checkpoints: Checkpoints, direction: str, turn: str = "") -> UndoPlan:
-    """Return the plan of the named turn, or of the newest turn to undo or the oldest undone turn to redo.
+async def make_plan(checkpoints: Checkpoints, direction: str, turn: str = "", session_id: str = "") -> UndoPlan:
+    """Return the plan of the named turn, or of the session's newest turn to undo or its oldest undone turn to redo.
 
-    A turn whose files all changed since is not skipped: its plan has the conflicts. Raises `UsageError` if there is no
-    such turn.
+    Without a session, the turns of all sessions are considered. A turn whose files all changed since is not skipped:
+    its plan has the conflicts. Raises `UsageError` if there is no such turn.
     """
-    make = checkpoints.plan_undo if direction == "undo" else checkpoints.plan_redo
     if turn:
-        return await make(turn)
+        return await _plan(checkpoints, direction, turn)
+    other_turn = ""
     turns, undone = await checkpoints.turns(), await checkpoints.undone_turns()
     for candidate in reversed(turns) if direction == "undo" else [turn for turn in turns if turn in undone]:
-        plan = await make(candidate)
+        plan = await _plan(checkpoints, direction, candidate)
         has_conflicts = (plan.conflicts or plan.uncovered) and not (direction == "undo" and candidate in undone)
-        if plan.restore or plan.delete or has_conflicts:
+        if not (plan.restore or plan.delete or has_conflicts):
+            continue
+        if not session_id or session_of(candidate) == session_id:
             return plan
-    raise UsageError(f"nothing to {direction} in this workspace")
+        other_turn = other_turn or candidate
+    raise _nothing_to_do(direction, session_id if turns else "", other_turn)
 
 
-async def apply_undo(checkpoints: Checkpoints, direction: str, turns: Sequence[str]) -> list[str]:
-    """Undo or redo turns in the given order and return a line for each path."""
+async def _plan(checkpoints: Checkpoints, direction: str, turn: str) -> UndoPlan:
+    return await (checkpoints.plan_undo if direction == "undo" else checkpoints.plan_redo)(turn)
+
+
+def session_of(turn: str) -> str:
+    """Return the id of the session of a turn with a checkpoint."""
+    return turn.partition("/")[0]
+
+
+def _nothing_to_do(direction: str, session_id: str, other_turn: str) -> UsageError:
+    """Return the error; another session's turn must be named, because the user may not think of that session."""
+    place = f"session {session_id}" if session_id else "this workspace"
+    hint = f"the last turn of another session: `ostler {direction} {other_turn}`" if other_turn else ""
+    return UsageError(f"nothing to {direction} in {place}", hint=hint)
+
+
+async def apply_undo(checkpoints: Checkpoints, direction: str, turns: Sequence[str], session_id: str = "") -> list[str]:
+    """Undo or redo turns in the given order, or else the last one, and return a line for each path."""
     known = set(await checkpoints.turns()) if turns else set()
     lines: list[str] = []
     for turn in [turn for turn in turns if turn in known] if turns else [""]:
-        plan = await make_plan(checkpoints, direction, turn)
+        plan = await make_plan(checkpoints, direction, turn, session_id)
         result = await checkpoints.undo(plan)
         lines += [f"restored {path}" for path in result.restored] + [f"removed  {path}" for path in result.deleted]
         lines += [f"skipped  {gap.path}: {gap.reason}" for gap in (*plan.conflicts, *plan.uncovered, *result.skipped)]

@@ -8,6 +8,7 @@ from ostler.cli.arguments import Parser, seconds
 from ostler.cli.stdin import has_piped_input, read_stdin, wait_for_stdin
 from ostler.core.errors import UsageError
 
+ACPCLI = "acpcli"
 STDIN_WAIT_SECONDS = 1.0  # with a prompt in the arguments, a silent pipe is ignored after this time
 EPILOG = """\
 exit status: 0 success · 1 agent or protocol error · 2 usage or settings error · 4 permission denied (with
@@ -17,11 +18,24 @@ exit status: 0 success · 1 agent or protocol error · 2 usage or settings error
 
 def main(arguments: list[str]) -> int:
     """Parse the arguments, read the prompt and run it."""
-    args = _make_parser().parse_args(arguments)
+    return _run(_make_parser("ostler acp run"), arguments, "ostler")
+
+
+def acpcli_main(arguments: list[str]) -> int:
+    """Do the same under the name `acpcli`, which also has a `--version`."""
+    from ostler import __version__
+
+    parser = _make_parser(ACPCLI)
+    parser.add_argument("-V", "--version", action="version", version=f"{ACPCLI} {__version__}")
+    return _run(parser, arguments, ACPCLI)
+
+
+def _run(parser: Parser, arguments: list[str], program: str) -> int:
+    args = parser.parse_args(arguments)
     lists = args.list_caps or args.list_modes or args.list_commands or args.list_sessions or args.delete_session
     if args.fork and not args.resume:
         raise UsageError("--fork needs a session to copy", hint="name it with --resume")
-    prompt = _read_prompt(args.prompt, is_listing=bool(lists))
+    prompt = _read_prompt(args.prompt, parser.prog, is_listing=bool(lists))
 
     from ostler.app.acp_cli import run_acp
     from ostler.frontends.acp_cli.flags import AcpFlags
@@ -54,19 +68,20 @@ def main(arguments: list[str]) -> int:
         check=args.check,
         fail_on_deny=args.fail_on_deny,
         trust=args.trust_project,
+        program=program,
     )
     return run_acp(flags)
 
 
 def acpcli() -> None:
     """Entry point of `acpcli`, which takes the arguments of `ostler acp run`."""
-    from ostler.cli.main import dispatch
+    from ostler.cli.main import run_main
 
-    sys.exit(dispatch(["acp", "run", *sys.argv[1:]]))
+    sys.exit(run_main("ostler.cli.acp_run:acpcli_main", sys.argv[1:], ACPCLI))
 
 
-def _make_parser() -> Parser:
-    parser = Parser("ostler acp run", description="Send one prompt to an ACP agent, non-interactively.", epilog=EPILOG)
+def _make_parser(prog: str) -> Parser:
+    parser = Parser(prog, description="Send one prompt to an ACP agent, non-interactively.", epilog=EPILOG)
     parser.add_argument(
         "prompt", nargs="*", help="the prompt; piped input is appended; @path is sent as a resource link"
     )
@@ -145,13 +160,13 @@ def _parse_pair(text: str, flag: str) -> tuple[str, str]:
     return name, value
 
 
-def _read_prompt(words: list[str], *, is_listing: bool) -> str:
+def _read_prompt(words: list[str], prog: str, *, is_listing: bool) -> str:
     """Join the arguments and the piped input. Without a prompt raise `UsageError`, unless this is a listing."""
     text = os.fsencode(" ".join(words)).decode("utf-8", "replace").strip()
     piped = "" if is_listing else _read_piped_input(wait=not text).strip()
     prompt = "\n\n".join(part for part in (text, piped) if part)
     if not prompt and not is_listing:
-        raise UsageError("no prompt", hint='pass it as an argument, `ostler acp run "explain this"`, or pipe it in')
+        raise UsageError("no prompt", hint=f'pass it as an argument, `{prog} "explain this"`, or pipe it in')
     return prompt
 
 

@@ -73,6 +73,11 @@ def _report_unknown(name: str) -> int:
 
 
 def _run_command(name: str, rest: list[str]) -> int:
+    return run_main(COMMANDS[name][0], rest)
+
+
+def run_main(entry: str, rest: list[str], program: str = "ostler") -> int:
+    """Import and call `module:function`, and turn its errors into messages of `program` and an exit status."""
     import gc
     from importlib import import_module
 
@@ -82,14 +87,14 @@ def _run_command(name: str, rest: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # for terminals without UTF-8
     try:
-        module, _, function = COMMANDS[name][0].partition(":")
+        module, _, function = entry.partition(":")
         status = getattr(import_module(module), function or "main")(rest)
         sys.stdout.flush()
         return int(status)
     except OstlerError as error:
         from ostler.text.sanitise import sanitise
 
-        sys.stderr.write(f"ostler: {sanitise(str(error))}\n")
+        sys.stderr.write(f"{program}: {sanitise(str(error))}\n")
         return error.exit_code
     except KeyboardInterrupt:
         return 130
@@ -100,7 +105,7 @@ def _run_command(name: str, rest: list[str]) -> int:
         if error.filename is not None:
             raise
         _silence_stdout()
-        sys.stderr.write(f"ostler: stopped: {error.strerror}\n")
+        sys.stderr.write(f"{program}: stopped: {error.strerror}\n")
         return 1
 
 

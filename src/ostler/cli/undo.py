@@ -18,18 +18,20 @@ _MAX_PATHS_SHOWN = 3
 
 
 def main(arguments: list[str]) -> int:
-    """Undo the last turn that can be undone, or the named one."""
+    """Undo the last session's last turn that can be undone, or the named one."""
     return _main("undo", arguments)
 
 
 def redo(arguments: list[str]) -> int:
-    """Redo the last undone turn, or the named one."""
+    """Redo the last session's last undone turn, or the named one."""
     return _main("redo", arguments)
 
 
 def _main(direction: str, arguments: list[str]) -> int:
     parser = Parser(f"ostler {direction}", description=f"{direction.capitalize()} the file changes of a turn.")
-    parser.add_argument("turn", nargs="?", default="", help="the turn's id from --list (default: the last turn)")
+    parser.add_argument(
+        "turn", nargs="?", default="", help="the turn's id from --list (default: the last turn of the last session)"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print what would be done, without doing it")
     parser.add_argument("--list", action="store_true", help="list the turns that can be undone")
     add_workspace(parser)
@@ -45,11 +47,37 @@ async def _run(direction: str, args: Namespace) -> int:
     checkpoints = open_checkpoints(cwd, project_folder(cwd))
     try:
         if args.list:
-            sys.stdout.write("".join(map(_turn_line, await checkpoints.undoable_turns())) or "nothing can be undone\n")
+            await _list_turns(checkpoints, cwd)
             return 0
         return await _execute_plan(checkpoints, direction, args, cwd)
     finally:
         checkpoints.close()
+
+
+async def _list_turns(checkpoints: "Checkpoints", cwd: "Path") -> None:
+    from ostler.app.undo import session_of
+
+    last_session, undone = _last_session(cwd), await checkpoints.undone_turns()
+    lines = []
+    for turn in await checkpoints.undoable_turns():
+        is_other = last_session and session_of(turn.turn_id) != last_session
+        remark = "  (already undone)" if turn.turn_id in undone else ""
+        remark += "  (of another session: name the turn to undo it)" if is_other else ""
+        lines.append(f"{_turn_line(turn)}{remark}\n")
+    sys.stdout.write("".join(lines) or "nothing can be undone\n")
+
+
+def _last_session(cwd: "Path") -> str:
+    """Return the id of the session that was used last in this workspace; empty if there is none."""
+    from ostler.app.session_storage import session_store
+    from ostler.app.trusted_settings import load_settings_leniently
+    from ostler.core.errors import UsageError
+    from ostler.settings.home import project_id
+
+    try:
+        return session_store(load_settings_leniently(cwd, lambda line: None)).latest(project_id(cwd)).id
+    except UsageError:
+        return ""
 
 
 def _turn_line(turn: "UndoableTurn") -> str:
@@ -57,14 +85,16 @@ def _turn_line(turn: "UndoableTurn") -> str:
 
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(turn.started_at))
     more = f" and {len(turn.paths) - _MAX_PATHS_SHOWN} more" if len(turn.paths) > _MAX_PATHS_SHOWN else ""
-    return f"{turn.turn_id}  {when}  {', '.join(turn.paths[:_MAX_PATHS_SHOWN])}{more}\n"
+    return f"{turn.turn_id}  {when}  {', '.join(turn.paths[:_MAX_PATHS_SHOWN])}{more}"
 
 
 async def _execute_plan(checkpoints: "Checkpoints", direction: str, args: Namespace, cwd: "Path") -> int:
     from ostler.app.undo import make_plan
     from ostler.app.undo_notice import notify_session
 
-    plan = await make_plan(checkpoints, direction, args.turn)
+    plan = await make_plan(checkpoints, direction, args.turn, "" if args.turn else _last_session(cwd))
+    if args.dry_run:
+        sys.stdout.write(f"turn     {plan.turn_id}\n")
     for path in plan.restore:
         sys.stdout.write(f"restore  {path}\n")
     for path in plan.delete:

@@ -118,12 +118,27 @@ class AgentDriver:
             return error
         raise CheckFailed(f"{method} was answered with {_shorten(answer)} instead of an error")
 
+    async def expect_answer(self, **extra: Any) -> None:
+        """Send a request that every agent knows. Raises `CheckFailed` if there is neither a result nor an error."""
+        with contextlib.suppress(RpcError):
+            self.note_session(await self.request("session/new", self.session_params(**extra)))
+
+    def session_params(self, **extra: Any) -> dict[str, Any]:
+        return {"cwd": self.target.cwd, "mcpServers": [], **extra}
+
+    def note_session(self, opened: Any) -> bool:
+        """Remember the id of a new session. Return False if there is none."""
+        session_id = opened.get("sessionId") if isinstance(opened, dict) else None
+        if not isinstance(session_id, str) or not session_id:
+            return False
+        self.session_ids.add(session_id)
+        return True
+
     async def new_session(self, **extra: Any) -> dict[str, Any]:
-        opened = await self.request("session/new", {"cwd": self.target.cwd, "mcpServers": [], **extra})
-        if not isinstance(opened, dict) or not isinstance(opened.get("sessionId"), str) or not opened["sessionId"]:
+        opened = await self.request("session/new", self.session_params(**extra))
+        if not self.note_session(opened):
             raise CheckFailed(f"session/new was answered without a sessionId: {_shorten(opened)}")
-        self.session_ids.add(opened["sessionId"])
-        return opened
+        return dict(opened)
 
     async def prompt(self, session: str, *blocks: dict[str, Any]) -> str:
         """Send a prompt and return the stop reason of the turn."""
@@ -139,9 +154,11 @@ class AgentDriver:
         if not (self._input_closed or self._program.stdin.is_closing()):
             self._program.stdin.write(data)
 
-    async def send_in_chunks(self, request_id: str, method: str, params: Params, size: int = 7) -> None:
+    async def send_in_chunks(
+        self, request_id: str, method: str, params: Params, size: int = 7, line_end: bytes = b"\n"
+    ) -> None:
         """Send a request in small chunks, which may split a character."""
-        line = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}) + b"\n"
+        line = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}) + line_end
         self._checker.check_line("client", line)
         for start in range(0, len(line), size):
             self.send_raw(line[start : start + size])
@@ -166,6 +183,10 @@ class AgentDriver:
         except TimeoutError:
             return False
         return True
+
+    def wake(self) -> None:
+        """Make `wait_until` check its condition again."""
+        self._changed.set()
 
     def update_kinds(self, session: str) -> list[str]:
         """Return the kinds of updates that a session received."""

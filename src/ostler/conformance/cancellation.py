@@ -1,6 +1,7 @@
 """Checks of cancellation and process exit."""
 
 import asyncio
+import contextlib
 import os
 from typing import Any
 
@@ -11,54 +12,117 @@ from ostler.wire.jsonrpc import CANCELLED, RpcError
 
 LONG_PROMPT = "Count slowly from one to two thousand, one number in each line, and nothing else."
 EXIT_TIMEOUT = 2.0
-IMMEDIATE_SECONDS = 0.5
+WORK_SECONDS = 2.0  # after which an agent that sends nothing is assumed to work
+SETTLE_SECONDS = 0.02  # in which a very short turn ends by itself
+WORK_KINDS = ("agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan")
 cancellation = AreaBuilder("cancelling")
 process_exit = AreaBuilder("ending")
 
 
-async def _start_turn(driver: AgentDriver) -> tuple[str, "asyncio.Future[str]"]:
-    session = str((await driver.new_session())["sessionId"])
-    turn = asyncio.ensure_future(driver.prompt(session, text_block(LONG_PROMPT)))
+class _LongTurn:
+    """A turn with a prompt that takes a model long to answer."""
+
+    def __init__(self, driver: AgentDriver, session: str) -> None:
+        self.session = session
+        self._driver = driver
+        self._first_update = len(driver.updates)
+        self._requests = len(driver.permission_requests)
+        self._start = asyncio.get_running_loop().time()
+        self.answer = asyncio.ensure_future(driver.prompt(session, text_block(LONG_PROMPT)))
+        self.answer.add_done_callback(lambda _: driver.wake())
+
+    @property
+    def seconds(self) -> float:
+        return asyncio.get_running_loop().time() - self._start
+
+    @property
+    def text_length(self) -> int:
+        """The number of characters that the agent has sent in this turn."""
+        contents = (update.get("content") for update in self._updates("agent_message_chunk"))
+        return sum(len(str(content.get("text", ""))) for content in contents if isinstance(content, dict))
+
+    def has_begun(self) -> bool:
+        """Return whether the turn has ended or shows a sign of work; agents that do not stream may show none."""
+        requested = len(self._driver.permission_requests) > self._requests
+        return self.answer.done() or requested or bool(self._updates(*WORK_KINDS))
+
+    async def wait_for_work(self) -> None:
+        await self._driver.wait_until(self.has_begun, WORK_SECONDS)
+        await asyncio.wait({self.answer}, timeout=SETTLE_SECONDS)
+
+    async def cancel(self) -> str:
+        """Cancel the turn and return its stop reason. Raises `CheckSkipped` if it was over before."""
+        if self.answer.done():
+            await self.answer
+            raise CheckSkipped("the turn was over before it could be cancelled")
+        self._driver.peer.notify("session/cancel", {"sessionId": self.session})
+        return await self.answer
+
+    async def stop(self) -> None:
+        """Cancel the turn and wait for its end, of any kind. Raises `CheckSkipped` if it does not end."""
+        try:
+            await self.cancel()
+        except RpcError:
+            return
+        except CheckFailed as failure:
+            raise CheckSkipped(f"the turn could not be cancelled: {failure}") from None
+
+    def _updates(self, *kinds: str) -> list[dict[str, Any]]:
+        received = self._driver.updates[self._first_update :]
+        return [u for session, u in received if session == self.session and u.get("sessionUpdate") in kinds]
+
+
+async def _start_turn(driver: AgentDriver) -> _LongTurn:
+    turn = _LongTurn(driver, str((await driver.new_session())["sessionId"]))
     await asyncio.sleep(0)
-    return session, turn
+    return turn
 
 
-async def _start_streaming_turn(driver: AgentDriver) -> tuple[str, "asyncio.Future[str]"]:
-    session, turn = await _start_turn(driver)
-    await driver.wait_until(lambda: turn.done() or any("chunk" in kind for kind in driver.update_kinds(session)))
-    return session, turn
+async def _start_working_turn(driver: AgentDriver) -> _LongTurn:
+    turn = await _start_turn(driver)
+    await turn.wait_for_work()
+    return turn
 
 
-async def _cancel_turn(driver: AgentDriver, session: str, turn: "asyncio.Future[str]") -> None:
-    """Cancel a turn and check its stop reason; skip if the turn was already over."""
-    start = asyncio.get_running_loop().time()
-    driver.peer.notify("session/cancel", {"sessionId": session})
+async def _check_cancelled(driver: AgentDriver, turn: _LongTurn) -> None:
+    """Cancel a turn and check its stop reason; skip if it was over before the agent could read the cancellation."""
     try:
-        reason = await turn
+        reason = await turn.cancel()
     except RpcError as error:
         raise CheckFailed(f"it answered with the error {error.code}: {error.message}") from None
-    if reason == "end_turn" and asyncio.get_running_loop().time() - start < IMMEDIATE_SECONDS:
+    if reason == "end_turn" and await _ends_by_itself(driver, turn):
         raise CheckSkipped("the turn was over before it could be cancelled")
     require(reason == "cancelled", f"the stop reason was {reason!r}")
 
 
+async def _ends_by_itself(driver: AgentDriver, cancelled: _LongTurn) -> bool:
+    """Return whether the same turn, without a cancellation, ends as early as the cancelled one did."""
+    max_length, max_seconds = 2 * cancelled.text_length + 20, 2 * cancelled.seconds + 2
+    turn = await _start_turn(driver)
+    await driver.wait_until(lambda: turn.answer.done() or turn.text_length > max_length, max_seconds)
+    if turn.text_length <= max_length and turn.answer.done():
+        await turn.answer
+        return True
+    with contextlib.suppress(CheckSkipped):
+        await turn.stop()
+    return False
+
+
 @cancellation.check("CANC-1", "a cancelled turn ends with the stop reason cancelled, not with an error")
 async def _(driver: AgentDriver) -> None:
-    session, turn = await _start_streaming_turn(driver)
-    await _cancel_turn(driver, session, turn)
+    await _check_cancelled(driver, await _start_working_turn(driver))
 
 
 @cancellation.check("CANC-2", "a turn cancelled right after its prompt ends with the stop reason cancelled")
 async def _(driver: AgentDriver) -> None:
-    session, turn = await _start_turn(driver)
-    await _cancel_turn(driver, session, turn)
+    await _check_cancelled(driver, await _start_turn(driver))
 
 
 @cancellation.check("CANC-3", "a session can be used after a cancelled turn")
 async def _(driver: AgentDriver) -> None:
-    session, turn = await _start_streaming_turn(driver)
-    await _cancel_turn(driver, session, turn)
-    require(await driver.prompt(session) == "end_turn", "the next turn did not end with end_turn")
+    turn = await _start_working_turn(driver)
+    await turn.stop()
+    require(await driver.prompt(turn.session) == "end_turn", "the next turn did not end with end_turn")
 
 
 @cancellation.check("CANC-4", "cancelling without a running turn has no effect")
@@ -71,11 +135,15 @@ async def _(driver: AgentDriver) -> None:
 
 @cancellation.check("CANC-5", "cancelling one session does not affect another")
 async def _(driver: AgentDriver) -> None:
-    session, turn = await _start_streaming_turn(driver)
+    turn = await _start_working_turn(driver)
     other = str((await driver.new_session())["sessionId"])
     other_turn = asyncio.ensure_future(driver.prompt(other))
-    await _cancel_turn(driver, session, turn)
-    require(await other_turn == "end_turn", "the other turn did not end with end_turn")
+    try:
+        await turn.stop()
+        require(await other_turn == "end_turn", "the other turn did not end with end_turn")
+    finally:
+        other_turn.cancel()
+        await asyncio.wait({other_turn})
 
 
 @cancellation.check("CANC-6", "a turn cancelled during a permission request ends as cancelled and changes nothing")
@@ -103,7 +171,8 @@ async def _(driver: AgentDriver) -> None:
         request_id, "session/prompt", {"sessionId": session, "prompt": [text_block(LONG_PROMPT)]}
     )
     await driver.wait_until(
-        lambda: request_id in driver.responses or any("chunk" in kind for kind in driver.update_kinds(session))
+        lambda: request_id in driver.responses or any(kind in WORK_KINDS for kind in driver.update_kinds(session)),
+        WORK_SECONDS,
     )
     driver.peer.notify("$/cancel_request", {"requestId": request_id})
     require(await driver.wait_until(lambda: request_id in driver.responses), "it did not answer")
@@ -119,12 +188,9 @@ async def _(driver: AgentDriver) -> None:
 
 @process_exit.check("END-2", "it also exits if a turn is running", "should")
 async def _(driver: AgentDriver) -> None:
-    await _check_exit(*(await _start_streaming_turn(driver)), driver)
-
-
-async def _check_exit(_: str, turn: "asyncio.Future[Any]", driver: AgentDriver) -> None:
+    turn = await _start_working_turn(driver)
     try:
         require(await driver.exits_within(EXIT_TIMEOUT), "the agent or a process it started is still running")
     finally:
-        turn.cancel()
-        await asyncio.wait({turn})
+        turn.answer.cancel()
+        await asyncio.wait({turn.answer})

@@ -31,10 +31,13 @@ async def _(driver: AgentDriver) -> None:
 async def _(driver: AgentDriver) -> None:
     assert driver.client_services is not None
     driver.client_services.rejects_writes = True
+    before = driver.client_services.write_count()
     try:
-        _, reason = await _run_turn(driver, WRITE_PROMPT.format(name="comply-not-lent.txt"))
+        services, reason = await _run_turn(driver, WRITE_PROMPT.format(name="comply-not-lent.txt"))
     finally:
         driver.client_services.rejects_writes = False
+    if services.write_count() == before:
+        raise CheckSkipped("it did not write a file through the client")
     require(reason in STOP_REASONS, f"the stop reason was {reason!r}")
 
 

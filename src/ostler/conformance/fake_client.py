@@ -22,6 +22,9 @@ class FakeClientServices:
     def requested_paths(self) -> list[str]:
         return [str(params.get("path")) for method, params in self.requests if method.startswith("fs/")]
 
+    def write_count(self) -> int:
+        return sum(method == "fs/write_text_file" for method, _ in self.requests)
+
     def terminal_count(self) -> int:
         return sum(method == "terminal/create" for method, _ in self.requests)
 

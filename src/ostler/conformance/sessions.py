@@ -1,6 +1,7 @@
 """Checks of creating, loading, resuming, listing, closing and deleting sessions."""
 
 import os
+import tempfile
 
 from ostler.conformance.agent_driver import AgentDriver, text_block
 from ostler.conformance.check import AreaBuilder, CheckFailed, CheckSkipped, require
@@ -48,7 +49,8 @@ async def _(driver: AgentDriver) -> None:
 @sessions.check("SESS-2", "additional directories are accepted")
 async def _(driver: AgentDriver) -> None:
     require_capability(driver, "additionalDirectories")
-    await driver.new_session(additionalDirectories=[os.path.dirname(driver.target.cwd) or "/"])
+    with tempfile.TemporaryDirectory(prefix="ostler-comply-more-") as folder:
+        await driver.new_session(additionalDirectories=[os.path.realpath(folder)])
 
 
 @sessions.check("SESS-3", "session/load sends the history before it answers, also in a new process")

@@ -56,8 +56,8 @@ class CommandServices(Protocol):
     async def build_prompt(self, text: str, source: PromptSource = TYPED) -> BuiltPrompt:
         """Build a prompt from typed text, with the files it mentions and the agent it selects."""
 
-    async def undo(self, direction: Direction, turns: Sequence[str]) -> Sequence[str]:
-        """Undo or redo the file changes of these turns, in this order; without turns, the last change.
+    async def undo(self, direction: Direction, turns: Sequence[str], session_id: str) -> Sequence[str]:
+        """Undo or redo the file changes of these turns, in this order; without turns, the session's last change.
 
         Return lines that describe what was done.
         """

@@ -6,7 +6,7 @@ from ostler.core.errors import UsageError
 from ostler.core.protocols import Session
 from ostler.core.sessions import Revert
 from ostler.interaction.results import ShowLines, show_lines
-from ostler.interaction.services import CommandServices
+from ostler.interaction.services import CommandServices, Direction
 from ostler.interaction.timeline import Timeline
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip
@@ -24,19 +24,19 @@ class UndoCommands:
         self._timeline = timeline
 
     async def undo(self, rest: str) -> ShowLines:
-        """Undo the last prompt; in a session without prompts, the last file change in this folder."""
+        """Undo the last prompt; in a session without prompts, its last file change."""
         if not self._timeline.entries:
-            return ShowLines(tuple(_format_lines(await self._services.undo("undo", ()))))
+            return ShowLines(tuple(await self._change_files("undo", ())))
         return await self._revert_to(len(self._timeline.entries) - 1)
 
     async def redo(self, rest: str) -> ShowLines:
         if not self._timeline.reverted:
-            return ShowLines(tuple(_format_lines(await self._services.undo("redo", ()))))
+            return ShowLines(tuple(await self._change_files("redo", ())))
         reverted = self._timeline.reverted[-1]
         await self._apply_revert(reverted.head_seq)
-        lines = await self._services.undo("redo", [self._checkpoint_id(entry.id) for entry in reverted.entries])
+        lines = await self._change_files("redo", [self._checkpoint_id(entry.id) for entry in reverted.entries])
         redone = (f"  redone: {shorten_prompt(entry.text)}" for entry in reverted.entries)
-        return ShowLines((*redone, *_format_lines(lines)))
+        return ShowLines((*redone, *lines))
 
     async def revert(self, rest: str) -> ShowLines:
         """Go back to before the prompt with this number; without a number, list the prompts."""
@@ -58,9 +58,13 @@ class UndoCommands:
     async def _revert_to(self, index: int) -> ShowLines:
         entries = self._timeline.entries[index:]
         await self._apply_revert(entries[0].seq_before)
-        lines = await self._services.undo("undo", [self._checkpoint_id(entry.id) for entry in reversed(entries)])
+        lines = await self._change_files("undo", [self._checkpoint_id(entry.id) for entry in reversed(entries)])
         undone = [f"  undone: {shorten_prompt(entry.text)}" for entry in entries]
-        return ShowLines((*undone, *_format_lines(lines), "  /redo restores it"), draft=entries[0].text)
+        return ShowLines((*undone, *lines, "  /redo restores it"), draft=entries[0].text)
+
+    async def _change_files(self, direction: Direction, turns: Sequence[str]) -> list[str]:
+        lines = await self._services.undo(direction, turns, self._session.id)
+        return [f"  {sanitise(line)}" for line in lines]
 
     async def _apply_revert(self, to_seq: int) -> None:
         if not await self._session.apply(Revert(to_seq)):
@@ -73,7 +77,3 @@ class UndoCommands:
 def shorten_prompt(text: str) -> str:
     """Return the start of a prompt on one sanitised line."""
     return clip(" ".join(sanitise(text).split()), MAX_WIDTH)
-
-
-def _format_lines(lines: Sequence[str]) -> list[str]:
-    return [f"  {sanitise(line)}" for line in lines]

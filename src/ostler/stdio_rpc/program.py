@@ -17,7 +17,7 @@ _CHUNK_BYTES = 256 * 1024
 _TAIL_BYTES = 4096
 _MAX_TAIL_LINES = 12
 _EXIT_TIMEOUT = 1.0  # seconds to wait for the exit code after the agent closed its output
-_STOP_TIMEOUT = 0.5  # seconds to exit by itself after its input was closed
+LEAVE_TIMEOUT = 4.0  # seconds to exit by itself after its input was closed; some agents take two
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -66,17 +66,22 @@ class RpcProgram:
             await asyncio.wait({self._reader_task}, timeout=2 * _EXIT_TIMEOUT)
             raise BackendError(self._end_reason or str(closed), code="agent_gone") from None
 
-    async def stop(self) -> None:
-        """Stop the process and everything it started, giving it a short time to exit by itself."""
-        if self._program.is_running and not self._stopping:
-            self._stopping = True
-            with contextlib.suppress(OSError):
-                self._program.stdin.write_eof()
-            await self._program.wait(_STOP_TIMEOUT)
-        await self._program.stop()
-        self._reader_task.cancel()
-        await asyncio.wait({self._reader_task})
-        await self.peer.aclose()
+    async def stop(self, leave_timeout: float = LEAVE_TIMEOUT) -> None:
+        """Stop the process and everything it started, after it had `leave_timeout` seconds to exit by itself.
+
+        A second call, or a cancellation, ends this time.
+        """
+        try:
+            if self._program.is_running and not self._stopping:
+                self._stopping = True
+                with contextlib.suppress(OSError):
+                    self._program.stdin.write_eof()
+                await self._program.wait(leave_timeout)
+        finally:
+            await self._program.stop()
+            self._reader_task.cancel()
+            await asyncio.wait({self._reader_task})
+            await self.peer.aclose()
 
     def send(self, line: bytes) -> None:
         writer = self._program.stdin

@@ -11,9 +11,10 @@ from ostler.backends.acp.update_translator import UpdateTranslator
 from ostler.core.errors import Fault, ToolError
 from ostler.core.permission import Decision, Need, Question, QuestionReply
 from ostler.core.tools import ToolResult
+from ostler.wire.acp import NOT_FOUND
 from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.acp_updates import decode_update
-from ostler.wire.jsonrpc import METHOD_NOT_FOUND, RpcError
+from ostler.wire.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
 
 
 class FakeContext:
@@ -44,7 +45,7 @@ class NoTerminals:
     wait = kill = release = output
 
 
-async def predict_needs(kind, title, paths, command, edits):
+async def predict_needs(kind, title, paths, command, edits, hints):
     return (Need("agent", title),)
 
 
@@ -170,7 +171,7 @@ async def test_edited_paths_are_distinguished_from_locations():
     diff = {"type": "diff", "path": "/w/b", "oldText": None, "newText": "b"}
     call = {"toolCallId": "c", "title": "t", "kind": "think", "locations": [{"path": "/w/a"}], "content": [diff]}
     await handler.handle_request("session/request_permission", {"sessionId": "s", "toolCall": call, "options": []})
-    assert received == [("think", "t", ("/w/a", "/w/b"), "", ("/w/b",))]
+    assert received == [("think", "t", ("/w/a", "/w/b"), "", ("/w/b",), ())]
 
 
 async def test_meta_cannot_override_parameters():
@@ -221,3 +222,27 @@ async def test_allowed_request_without_a_matching_option_is_reported_as_cancelle
         outcome = await handler.handle_request("session/request_permission", {**params, "options": options})
         assert outcome == {"outcome": {"outcome": "cancelled"}}
     assert decisions == ["cancel", "cancel"]
+
+
+MISSING = {"status": "failed", "fault": Fault("not_found", "no such file")}
+
+
+@pytest.mark.req("AC-7")
+@pytest.mark.parametrize(
+    ("missing_files_are_empty", "context", "outcome"),
+    [
+        (True, FakeContext(**MISSING), {"content": ""}),
+        (False, FakeContext(**MISSING), NOT_FOUND),
+        (True, FakeContext("denied", Fault("denied", "no")), INTERNAL_ERROR),
+        (True, FakeContext("failed", Fault("not_text", "no text")), INTERNAL_ERROR),
+    ],
+)
+async def test_missing_file_is_an_error_unless_the_agent_expects_empty_content(
+    missing_files_are_empty, context, outcome
+):
+    handler = make_handler(context)
+    handler.missing_files_are_empty = missing_files_are_empty
+    try:
+        assert await handler.handle_request("fs/read_text_file", {"path": "/w/new"}) == outcome
+    except RpcError as error:
+        assert error.code == outcome

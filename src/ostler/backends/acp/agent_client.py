@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ostler.core.errors import BackendError, UsageError
-from ostler.stdio_rpc.program import RpcProgram
+from ostler.stdio_rpc.program import LEAVE_TIMEOUT, RpcProgram
 from ostler.wire.acp import AUTH_REQUIRED, PROTOCOL_VERSION, AcpMcpServer, AcpStruct, ContentBlock
 from ostler.wire.acp_decode import decode_lenient
 from ostler.wire.acp_requests import (
@@ -30,12 +30,13 @@ _MAX_PAGES = 100
 
 
 class AgentTimeouts(msgspec.Struct, frozen=True):
-    """Timeouts of requests in seconds; turns have none."""
+    """Timeouts of requests in seconds; turns have none. `leave` is the time to exit after the input is closed."""
 
     initialize: float = 60.0
     session: float = 60.0
     change: float = 30.0
     close: float = 1.0
+    leave: float = LEAVE_TIMEOUT
 
 
 class AgentSessionPlace(msgspec.Struct, frozen=True):

@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 
 from ostler.backends.acp.agent_client import AcpAgentClient, AgentSessionPlace, AgentTimeouts
+from ostler.backends.acp.agent_quirks import expects_empty_content
 from ostler.backends.acp.client_requests import ClientRequestHandler, ClientServices
 from ostler.backends.acp.options import AgentOptions
 from ostler.backends.acp.prompt_content import to_content_blocks
+from ostler.backends.acp.replay_end import ReplayEnd
 from ostler.backends.acp.update_translator import UpdateTranslator
 from ostler.core.errors import BackendError, Fault, OstlerError, UsageError
 from ostler.core.events import Delivered, InfoChanged, Notice, RemoteCursor, TurnEnded
@@ -23,7 +25,8 @@ from ostler.wire.acp_requests import ClientCapabilities, FileSystemCapabilities,
 from ostler.wire.acp_updates import SessionUpdate, decode_update
 from ostler.wire.jsonrpc import Mirror, Params
 
-DRAIN_SECONDS = 0.1  # some agents send the last chunks after the response
+DRAIN_SECONDS = 0.1  # some agents send the last chunks after the response; it ends when none comes for this time
+MAX_DRAIN_SECONDS = 2.0
 CANCEL_WAIT = 5.0
 _LIMITS = {"max_tokens": "tokens", "max_turn_requests": "steps"}
 
@@ -59,6 +62,7 @@ class AcpBackend:
         self._mirror = mirror
         self._early_updates: list[tuple[str, SessionUpdate]] | None = []
         self._session_id = ""
+        self._replay: ReplayEnd | None = None
         self._fork_pending = plan.fork
         self._steered_ids: list[str] = []
         self._name = plan.launch.name
@@ -95,6 +99,8 @@ class AcpBackend:
         if self._early_updates is not None and self._updates.phase != "replay":
             self._early_updates.append((session_id, update))
         elif self._updates.phase == "replay" or session_id == self._session_id:
+            if self._replay:
+                self._replay.on_update(update)
             self._updates.translate(update)
 
     # -- backend ---------------------------------------------------------------------------------------------------
@@ -114,7 +120,8 @@ class AcpBackend:
         process = await start_program(self._plan.launch, self, mirror=self._mirror)
         self.agent = AcpAgentClient(process, self._plan.timeouts)
         try:
-            await self.agent.initialize(self._capabilities(), self._plan.version)
+            info = await self.agent.initialize(self._capabilities(), self._plan.version)
+            self._request_handler.missing_files_are_empty = expects_empty_content(info)
             if self._plan.login:
                 await self.agent.authenticate(self._plan.login)
             self._on_opened(await self._open_session(start))
@@ -122,7 +129,7 @@ class AcpBackend:
             for name, value in self._plan.required_options:
                 await self.options.set(name, value)
         except BaseException:
-            await process.stop()
+            await process.stop(0)
             raise
         self._context.emit(RemoteCursor(self._session_id, 0))
 
@@ -132,12 +139,13 @@ class AcpBackend:
         if self.agent.process.peer.closed:
             await self.agent.process.stop()
             await self._connect(self._start)  # the process ended in an earlier turn
+        await self._finish_replay()
         self._updates.begin_turn()
         request = asyncio.ensure_future(self.agent.prompt(self._session_id, self._content_blocks(prompt)))
         interrupted, self.response = True, None
         try:
             self.response = response = await asyncio.shield(request)
-            await asyncio.sleep(DRAIN_SECONDS)
+            await self._drain()
             interrupted = False
         except asyncio.CancelledError:
             await self._cancel_turn(request)
@@ -155,6 +163,14 @@ class AcpBackend:
         """Return the prompt after everything that the agent has not been sent yet."""
         notes = tuple(map(text_content, self._context.unsent_notes()))
         return (*notes, *to_content_blocks(prompt, self.agent.info))
+
+    async def _drain(self) -> None:
+        """Wait until no more updates of the turn arrive."""
+        for _ in range(round(MAX_DRAIN_SECONDS / DRAIN_SECONDS)):
+            count = self._updates.count
+            await asyncio.sleep(DRAIN_SECONDS)
+            if self._updates.count == count:
+                return
 
     async def apply(self, change: SessionChange) -> bool:
         try:
@@ -181,13 +197,13 @@ class AcpBackend:
 
     async def kill(self) -> None:
         """Stop the agent without waiting for its turn to end."""
-        await self.agent.process.stop()
+        await self.agent.process.stop(0)
 
     async def aclose(self) -> None:
         if not self._session_id:
             return
         await self.agent.close_session(self._session_id)
-        await self.agent.process.stop()
+        await self.agent.process.stop(self._plan.timeouts.leave)
 
     # -- internals -------------------------------------------------------------------------------------------------
 
@@ -202,7 +218,7 @@ class AcpBackend:
 
     async def _open_session(self, start: SessionStart) -> OpenSessionResponse:
         """Open the requested session, the one of this journal, or a new one."""
-        place = AgentSessionPlace(start.cwd, self._plan.mcp_servers, self._plan.directories)
+        place = AgentSessionPlace(start.cwd, self._supported_mcp_servers(), self._plan.directories)
         session_id = self._plan.resume or self._last_session_id()
         if not session_id:
             return await self.agent.new_session(place)
@@ -211,13 +227,31 @@ class AcpBackend:
         if not self.agent.can_resume:
             return await self._new_session_instead(place, UsageError(f"{self._name} cannot resume sessions"))
         self._updates.phase = "replay"
+        self._replay = ReplayEnd(expected=not self.agent.info.agent_capabilities.can("resume"))
         try:
-            return await self.agent.resume_session(session_id, place)
+            opened = await self.agent.resume_session(session_id, place)
         except BackendError as error:
-            failure = error
-        finally:
-            self._updates.phase = "idle"
-        return await self._new_session_instead(place, failure)
+            self._updates.phase, self._replay = "idle", None
+            return await self._new_session_instead(place, error)
+        self._replay.on_opened()
+        return opened
+
+    async def _finish_replay(self) -> None:
+        """Wait for the end of the replay of a resumed session, so that the turn does not contain a part of it."""
+        if self._replay:
+            await self._replay.wait()
+            self._updates.phase, self._replay = "idle", None
+
+    def _supported_mcp_servers(self) -> tuple[AcpMcpServer, ...]:
+        """Return the MCP servers whose transport the agent supports, with a warning about the others."""
+        offered = self.agent.info.agent_capabilities.mcp_capabilities
+        supported = {None: True, "http": offered.http, "sse": offered.sse}
+        omitted = [server for server in self._plan.mcp_servers if not supported.get(server.type)]
+        if omitted:
+            names = ", ".join(f"{server.name} ({server.type})" for server in omitted)
+            message = f"{self._name} does not support the transport of these MCP servers, so it does not get them"
+            self._context.emit(Notice("warning", f"{message}: {names}"))
+        return tuple(server for server in self._plan.mcp_servers if server not in omitted)
 
     async def _copy(self, session_id: str, place: AgentSessionPlace) -> OpenSessionResponse:
         """Fork a session. The original is never used, so that it does not receive this session's prompts."""
@@ -272,7 +306,7 @@ class AcpBackend:
         await asyncio.wait({request}, timeout=CANCEL_WAIT)
         if not request.done():
             request.cancel()
-            await self.agent.process.stop()
+            await self.agent.process.stop(0)
         await asyncio.gather(request, return_exceptions=True)  # errors of a cancelled turn are irrelevant
 
     def _turn_end(self, response: PromptResponse) -> TurnEnded:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ostler.backends.acp.elicitation import fill_form, make_question
-from ostler.backends.acp.requested_access import requested_command, requested_paths
+from ostler.backends.acp.requested_access import requested_access
 from ostler.backends.acp.tool_call_display import display_path, edited_paths, make_display
 from ostler.backends.acp.update_translator import UpdateTranslator
 from ostler.core.errors import OstlerError
@@ -31,7 +31,7 @@ from ostler.wire.acp_requests import (
 from ostler.wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Params, RpcError
 
 T = TypeVar("T")
-PredictNeeds = Callable[[str, str, Sequence[str], str, Sequence[str]], Awaitable[tuple[Need, ...]]]
+PredictNeeds = Callable[[str, str, Sequence[str], str, Sequence[str], Sequence[str]], Awaitable[tuple[Need, ...]]]
 _ANSWER_KINDS: dict[str, Any] = {
     "allow_once": "allow_once",
     "allow_always": "allow_always",
@@ -84,6 +84,7 @@ class ClientRequestHandler:
         self._updates = updates
         self._services = services
         self._observer = observer
+        self.missing_files_are_empty = False  # see `agent_quirks`
         self._id_token = os.urandom(4).hex()
         self._count = 0
         files = {"fs/read_text_file": self._read, "fs/write_text_file": self._write}
@@ -112,8 +113,12 @@ class ClientRequestHandler:
     async def _permission(self, params: Params) -> dict[str, Any]:
         request = decode_lenient(RequestPermissionRequest, params)
         call = self._updates.apply_tool_call(request.tool_call)
-        kind, title, edits = call.kind or "other", call.title or "", edited_paths(call)
-        needs = await self._services.predict_needs(kind, title, requested_paths(call), requested_command(call), edits)
+        title, access = call.title or "", requested_access(call)
+        needs = await self._services.predict_needs(
+            access.kind, title, access.paths, access.command, edited_paths(call), access.hints
+        )
+        if not access.is_complete:
+            needs = (*needs, Need("agent", title, danger="deny", reason="the request is too large to be checked"))
         preview = make_display(call, self._cwd)
         options = tuple(
             AnswerOption(o.option_id, o.name, _ANSWER_KINDS[o.kind]) for o in request.options if o.kind in _ANSWER_KINDS
@@ -139,8 +144,10 @@ class ClientRequestHandler:
     async def _read(self, params: Params) -> dict[str, Any]:
         request = decode_lenient(ReadTextFileRequest, params)
         arguments = {"path": request.path, "line": request.line, "limit": request.limit}
-        result = await self._run_tool("fs/read_text_file", "read_text_file", "read", arguments, request.path)
-        return {"content": result.data["content"]}
+        result, subject = await self._call_tool("fs/read_text_file", "read_text_file", "read", arguments, request.path)
+        if self.missing_files_are_empty and _is_missing(result):
+            return {"content": ""}
+        return {"content": self._require_ok(result, "fs/read_text_file", subject).data["content"]}
 
     async def _write(self, params: Params) -> dict[str, Any]:
         request = decode_lenient(WriteTextFileRequest, params)
@@ -215,24 +222,37 @@ class ClientRequestHandler:
         self, method: str, tool: str, kind: ToolKind, arguments: dict[str, Any], path: str
     ) -> ToolResult:
         """Run a tool call for the agent. Raises `RpcError` with the reason if it was denied or failed."""
+        result, subject = await self._call_tool(method, tool, kind, arguments, path)
+        return self._require_ok(result, method, subject)
+
+    async def _call_tool(
+        self, method: str, tool: str, kind: ToolKind, arguments: dict[str, Any], path: str
+    ) -> tuple[ToolResult, str]:
+        """Run a tool call and return its result, and its subject for messages."""
         set_arguments = {
             name: value for name, value in arguments.items() if name == "content" or value not in (None, "", [], {})
         }
         call = ToolCall(self._new_id("call"), tool, set_arguments, origin="protocol")
         subject = display_path(path, self._cwd) or str(arguments.get("command", ""))
         self._context.emit(ToolCalled(call, f"{method} {subject}", kind, (subject,) if path else ()))
-        result = await self._context.run_tool(call)
+        return await self._context.run_tool(call), subject
+
+    def _require_ok(self, result: ToolResult, method: str, subject: str) -> ToolResult:
+        """Return the result. Raises `RpcError` with the reason if the call was denied or failed."""
         if result.status == "ok":
             return result
         reason = result.fault.message if result.fault else result.for_model
         report = self._observer.on_refused if result.status == "denied" else self._observer.on_failed
         report(method, subject, reason)
-        missing = result.fault is not None and result.fault.code == "not_found"
-        raise RpcError(NOT_FOUND if missing else INTERNAL_ERROR, reason)
+        raise RpcError(NOT_FOUND if _is_missing(result) else INTERNAL_ERROR, reason)
 
     def _new_id(self, kind: str) -> str:
         self._count += 1
         return f"acp-{kind}-{self._id_token}-{self._count}"
+
+
+def _is_missing(result: ToolResult) -> bool:
+    return result.fault is not None and result.fault.code == "not_found"
 
 
 def select_option(decision: Decision, options: Sequence[PermissionOption]) -> dict[str, Any]:

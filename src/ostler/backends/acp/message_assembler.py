@@ -4,8 +4,9 @@ import os
 from collections.abc import Callable
 
 from ostler.core.events import Event, MessageDone, TextDelta, ThoughtDelta
-from ostler.core.message import Message, MessagePart, ThoughtPart
+from ostler.core.message import CallPart, Message, MessagePart, ThoughtPart
 from ostler.core.prompt import ImageContent, TextContent
+from ostler.core.tools import ToolCall
 from ostler.wire.acp import ContentBlock, content_text
 
 
@@ -37,11 +38,12 @@ class MessageAssembler:
         self._add(ThoughtPart, text)
         self._emit(ThoughtDelta(self._id, text))
 
-    def finish(self, *, truncated: bool = False) -> None:
-        """Emit the complete message, marked as truncated if it was interrupted."""
+    def finish(self, call: ToolCall | None = None, *, truncated: bool = False) -> None:
+        """Emit the complete message, with the call that follows it, or marked as truncated if it was interrupted."""
         if not self._parts and not self._images:
             return
         parts: list[MessagePart] = [kind("".join(texts)) for kind, texts in self._parts]
+        parts += [CallPart(call)] if call else []
         self._emit(MessageDone(Message(self._id, (*parts, *self._images), truncated=truncated)))
         self._parts, self._images, self._agent_message_id = [], [], None
 

@@ -1,90 +1,94 @@
-"""Finds the paths and commands that an agent's permission request names: in its fields, its raw input or its text."""
+"""Determines what an agent's permission request would access: its kind, paths and commands.
 
-import re
-from collections.abc import Iterator
-from typing import Any
+Agents report them in different places: in fields of the protocol, in the raw input under any name, or only in text.
+"""
 
-from ostler.backends.acp.tool_call_display import edited_paths
-from ostler.text.lazy_regex import lazy_regex
+import msgspec
+
+from ostler.backends.acp.raw_input import RawInputTooLarge, normalize_name
+from ostler.backends.acp.requested_commands import all_texts, commands_in_fields, commands_in_text
+from ostler.backends.acp.requested_paths import (
+    clean_path,
+    file_names_in_fields,
+    folders_in_fields,
+    outside_paths_in_text,
+    paths_in_fields,
+    paths_in_text,
+    patterns_in_fields,
+)
+from ostler.backends.acp.tool_call_display import TOOL_KINDS, edited_paths
 from ostler.wire.acp import ToolCallFields, text_of
 
-MAX_VALUES = 1000
-MAX_DEPTH = 6
-MAX_TEXT_LENGTH = 20_000
+MAX_TEXT_LENGTH = 200_000
+MAX_HINTS = 100
 _FILE_KINDS = frozenset(["read", "edit", "delete", "move", "search"])
+_TITLE_NAMES_PATHS = frozenset(["read", "edit", "delete", "move", "other"])
+_OTHER_NAMES = {
+    **dict.fromkeys(["write", "create", "modify", "update", "patch", "append", "replace", "insert", "copy"], "edit"),
+    **dict.fromkeys(["remove", "unlink", "rm"], "delete"),
+    **dict.fromkeys(["rename", "mv"], "move"),
+    **dict.fromkeys(["view", "open", "cat"], "read"),
+    **dict.fromkeys(["run", "shell", "bash", "terminal", "command", "exec"], "execute"),
+}
 
-# Names of raw input fields, without case and separators: file_path, filePath, absolutePath, target_file, uri …
-_PATH_FIELD = lazy_regex(r"(?:path|file|filename|dir|directory|folder|uri|cwd|source|destination|target)s?$")
-_COMMAND_FIELDS = frozenset(["command", "commands", "cmd", "script", "commandline", "shellcommand", "bash", "argv"])
-_ABSOLUTE = lazy_regex(r"(?:~?/|~$|file://)\S*")
-_TEXT_PATH = lazy_regex(
-    r"""(?:^|(?<=[\s'"`(\[=:]))(?:file://|~)?(?:/[^\s'"`<>|;,()\[\]]+|[\w.@+-]+(?:/[\w.@+-]+)+|[\w@+-]*\.?[\w@+-]+\.\w{1,8})"""
-)
 
+class RequestedAccess(msgspec.Struct, frozen=True):
+    """What a call would access. The kind is `other` if it is unknown; `is_complete` is False if it was too large.
 
-def requested_paths(call: ToolCallFields) -> tuple[str, ...]:
-    """Return the paths that a call names: in its locations, diffs and raw input.
-
-    If there are none, file access is searched for paths in the title and text.
+    `hints` are lines of text that may contain the command, if the call names none.
     """
-    locations = [location.path for location in call.locations or ()]
-    named = [*locations, *edited_paths(call), *_raw_paths(call.raw_input)]
-    found = [path for path in named if path] or (_text_paths(call) if call.kind in _FILE_KINDS else [])
-    return tuple(dict.fromkeys(map(_without_scheme, found)))
+
+    kind: str
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    hints: tuple[str, ...] = ()
+    is_complete: bool = True
 
 
-def requested_command(call: ToolCallFields) -> str:
-    """Return every command in the raw input, one per line, or an empty string."""
-    commands = (
-        _as_command(value) for name, value in _fields(call.raw_input) if _normalize_name(name) in _COMMAND_FIELDS
-    )
-    return "\n".join(dict.fromkeys(command for command in commands if command))
+def requested_access(call: ToolCallFields) -> RequestedAccess:
+    kind = _kind(call)
+    if len(text_of(call)) > MAX_TEXT_LENGTH:
+        return RequestedAccess(kind, is_complete=False)
+    try:
+        paths = tuple(dict.fromkeys(path for path in map(clean_path, _paths(call, kind)) if path))
+        if not call.kind and paths:
+            kind = _kind_from_words(call)
+        commands = commands_in_fields(call.raw_input)
+        if kind == "execute" and not commands:
+            commands = all_texts(call.raw_input)
+        hints = () if commands or kind != "execute" else tuple(commands_in_text(text_of(call)))
+        if len(hints) > MAX_HINTS:
+            return RequestedAccess(kind, is_complete=False)
+        return RequestedAccess(kind, paths, "\n".join(commands), hints)
+    except RawInputTooLarge:
+        return RequestedAccess(kind, is_complete=False)
 
 
-def _raw_paths(raw_input: Any) -> list[str]:
-    return [
-        value
-        for name, value in _fields(raw_input)
-        if isinstance(value, str) and (_PATH_FIELD.search(_normalize_name(name)) or _ABSOLUTE.fullmatch(value))
-    ]
+def _kind(call: ToolCallFields) -> str:
+    kind = normalize_name(call.kind or "other")
+    known = {normalize_name(name): name for name in TOOL_KINDS}
+    return known.get(kind) or _OTHER_NAMES.get(kind, "other")
 
 
-def _text_paths(call: ToolCallFields) -> list[str]:
-    text = f"{call.title or ''}\n{text_of(call)}"[:MAX_TEXT_LENGTH]
-    return [match.rstrip(".:") for match in _TEXT_PATH.findall(text)]
+def _kind_from_words(call: ToolCallFields) -> str:
+    """Return the kind that the name or title of a call without a kind begins with."""
+    words = (call.name or call.title or "").replace("_", " ").split()
+    word = normalize_name(words[0]) if words else ""
+    return word if word in ("read", "edit", "delete", "move") else _OTHER_NAMES.get(word, "other")
 
 
-def _fields(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the name and value of each field, at any level; items of a list have the name of the list."""
-    pending = [(name, value, depth)]
-    for _ in range(MAX_VALUES):
-        if not pending:
-            return
-        name, value, depth = pending.pop()
-        yield name, value
-        if depth >= MAX_DEPTH:
-            continue
-        if isinstance(value, dict):
-            pending += [(str(key), item, depth + 1) for key, item in value.items()]
-        elif isinstance(value, list) and _normalize_name(name) not in _COMMAND_FIELDS:
-            pending += [(name, item, depth + 1) for item in value]
-
-
-def _as_command(value: Any) -> str:
-    if isinstance(value, list):
-        import shlex
-
-        return shlex.join(map(str, value))
-    return value if isinstance(value, str) else ""
-
-
-def _normalize_name(name: str) -> str:
-    return re.sub(r"[\W_]", "", name).lower()
-
-
-def _without_scheme(path: str) -> str:
-    if not path.startswith("file://"):
-        return path
-    from urllib.parse import unquote
-
-    return unquote(path.removeprefix("file://"))
+def _paths(call: ToolCallFields, kind: str) -> list[str]:
+    locations = [location.path for location in call.locations or () if location.path]
+    named = [*locations, *edited_paths(call)]
+    if kind == "execute":
+        return [*named, *folders_in_fields(call.raw_input)]
+    named += paths_in_fields(call.raw_input, is_file_access=kind in _FILE_KINDS)
+    if kind in _TITLE_NAMES_PATHS:
+        named += outside_paths_in_text(call.title or "")
+    if named or kind not in _FILE_KINDS:
+        return named
+    in_text = paths_in_text(f"{call.title or ''}\n{text_of(call)}")
+    if kind == "search":  # a title that repeats the pattern names no path
+        patterns = patterns_in_fields(call.raw_input)
+        in_text = [path for path in in_text if not any(path in pattern for pattern in patterns)]
+    return file_names_in_fields(call.raw_input) or in_text

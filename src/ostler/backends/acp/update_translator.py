@@ -9,6 +9,7 @@ import msgspec
 
 from ostler.backends.acp.message_assembler import MessageAssembler
 from ostler.backends.acp.options import AgentOptions
+from ostler.backends.acp.replay_end import is_conversation
 from ostler.backends.acp.tool_call_display import (
     MAX_TEXT_LENGTH,
     make_display,
@@ -35,7 +36,6 @@ from ostler.wire.acp_updates import (
     AgentThoughtChunk,
     AvailableCommandsUpdate,
     ConfigOptionUpdate,
-    ContentChunk,
     CurrentModeUpdate,
     PlanUpdate,
     SessionInfoUpdate,
@@ -63,6 +63,7 @@ class UpdateTranslator:
         self.commands: tuple[SlashCommand, ...] = ()
         self.commands_received = asyncio.Event()
         self.title = ""
+        self.count = 0  # of updates received
         self.on_info_changed: Callable[[], None] = lambda: None
         self.calls = ToolCallTracker()
         self.terminal_output: dict[str, str] = {}
@@ -80,7 +81,8 @@ class UpdateTranslator:
 
     def translate(self, update: SessionUpdate) -> None:
         """Translate one update and pass it to the observer."""
-        if self.phase == "replay" and isinstance(update, (ContentChunk, ToolCallFields, PlanUpdate)):
+        self.count += 1
+        if self.phase == "replay" and is_conversation(update):
             return
         if isinstance(update, ToolCallFields):
             self.apply_tool_call(update)
@@ -147,7 +149,7 @@ class UpdateTranslator:
     def _emit_call(self, call: ToolCallFields, update: ToolCallFields) -> None:
         event = to_tool_called(call, self._cwd)
         if self._reported_calls.get(update.tool_call_id) != event:
-            self._assembler.finish()
+            self._assembler.finish(event.call)
             self._reported_calls[update.tool_call_id] = event
             self._emit(event)
         if call.status in FINAL_STATUSES:

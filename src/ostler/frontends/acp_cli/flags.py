@@ -4,7 +4,7 @@ import msgspec
 
 
 class AcpFlags(msgspec.Struct, frozen=True):
-    """The parsed flags; empty values are unset."""
+    """The parsed flags; empty values are unset. `program` is the name at the start of messages."""
 
     prompt: str
     agent: str = ""
@@ -33,3 +33,4 @@ class AcpFlags(msgspec.Struct, frozen=True):
     check: bool = False
     fail_on_deny: bool = False
     trust: bool = False
+    program: str = "ostler"

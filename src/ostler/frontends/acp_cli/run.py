@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ostler.core.errors import UsageError
-from ostler.core.events import PermissionDecided, TurnEnded
+from ostler.core.events import Notice, PermissionDecided, TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Turn
 from ostler.frontends.acp_cli import listings
@@ -38,19 +38,20 @@ class AcpCliRun:
         self._agent = agent
         self._out = OutputStream(sys.stdout, self._on_write_error)
         self._output = _make_output(flags.output, self._out)
-        self._checks = LiveProtocolCheck(notify) if flags.check else None
+        self._checks = LiveProtocolCheck(self._print_status) if flags.check else None
         self._turn: Turn | None = None
         self._backend: AgentBackend | None = None
         self._stop_code = 0
         self._write_error: OSError | None = None
         self._task: asyncio.Task[Any] | None = None
         self._aborting: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> int:
         self._task = asyncio.current_task()
         loop = asyncio.get_running_loop()
         if self._flags.timeout:
-            loop.call_later(self._flags.timeout, self._stop, TIMED_OUT)
+            self._timer = loop.call_later(self._flags.timeout, self._stop, TIMED_OUT)
         try:
             with handled_signals(dict.fromkeys(ALL_STOP_SIGNALS, lambda: self._stop(INTERRUPTED))):
                 code = await self._run()
@@ -65,7 +66,7 @@ class AcpCliRun:
         if self._write_error:
             raise self._write_error
         if self._stop_code == TIMED_OUT:
-            notify(f"{self._agent.name} did not finish within {self._flags.timeout:g} s")
+            self._print_status(f"{self._agent.name} did not finish within {self._flags.timeout:g} s")
         return self._checks.exit_code(code) if self._checks else code
 
     def _stop(self, code: int) -> None:
@@ -97,6 +98,8 @@ class AcpCliRun:
     async def _run_without_session(self) -> int:
         async with self._agent.connect(self._mirror()) as agent:
             await self._print_listings(agent)
+            self._stop_timer()
+            self._out.flush()
         return 0
 
     async def _print_listings(self, agent: ConnectedAgent) -> None:
@@ -108,6 +111,9 @@ class AcpCliRun:
         if self._flags.delete_session:
             _require_capability(agent, "delete", "delete sessions")
             await agent.delete_session(self._flags.delete_session)
+
+    def _print_status(self, line: str) -> None:
+        notify(line, self._flags.program)
 
     def _print_listing(self, listing: listings.Listing) -> None:
         lines, method, params = listing
@@ -128,10 +134,23 @@ class AcpCliRun:
         session, self._backend = opened.session, opened.backend
         try:
             await opened.open()
+            self._print_warnings(session)
             await self._prepare(opened.backend)
             return await self._run_prompt(session, opened.backend) if self._flags.prompt else 0
         finally:
+            self._stop_timer()
+            self._out.flush()  # the agent may take seconds to exit
             await session.aclose()
+
+    def _print_warnings(self, session: LocalSession) -> None:
+        for event in session.events():
+            if isinstance(event, Notice) and event.level != "info":
+                self._print_status(event.text)
+
+    def _stop_timer(self) -> None:
+        """Stop the timeout: the result is known, and the time that the agent takes to exit does not count."""
+        if self._timer:
+            self._timer.cancel()
 
     async def _prepare(self, backend: AgentBackend) -> None:
         """Save the session id and print the listings, before the prompt is sent."""
@@ -165,7 +184,7 @@ class AcpCliRun:
         finally:
             self._turn = None
         if isinstance(self._output, PlainOutput):
-            self._output.finish()
+            self._output.end_turn()
         if isinstance(self._output, LabelledOutput):
             self._output.write_usage(backend.response.usage if backend.response else None)
         code = self._exit_code(ended, backend)
@@ -177,10 +196,10 @@ class AcpCliRun:
         if self._stop_code:
             return self._stop_code
         if backend.response is None:
-            notify(str(ended.fault) if ended.fault else "the turn failed")
+            self._print_status(str(ended.fault) if ended.fault else "the turn failed")
             return 1
         if backend.response.stop_reason != "end_turn":
-            notify(f"{self._agent.name} stopped early: {backend.response.stop_reason or 'no stop reason'}")
+            self._print_status(f"{self._agent.name} stopped early: {backend.response.stop_reason or 'no stop reason'}")
         return INTERRUPTED if ended.reason == "cancelled" else 0
 
     def _mirror(self) -> Mirror | None:

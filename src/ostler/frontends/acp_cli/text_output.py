@@ -35,19 +35,25 @@ class PlainOutput(AcpObserver):
         self._sanitiser = Sanitiser()
         self._midline = False
         self.started = False
+        self.ended = False
 
     def on_update(self, update: SessionUpdate, call: ToolCallFields | None) -> None:
-        """Write message text; text before the first prompt is not an answer and is skipped."""
-        if self.started and isinstance(update, AgentMessageChunk):
+        """Write message text; text before the first prompt and after the turn is not an answer and is skipped."""
+        if self.started and not self.ended and isinstance(update, AgentMessageChunk):
             self._stream(content_text(update.content))
 
     def start_turn(self) -> None:
-        self.started = True
+        self.started, self.ended = True, False
 
     def finish(self) -> None:
         """Write the buffered text and end the line."""
         self._write(self._sanitiser.flush())
         self._end_line()
+
+    def end_turn(self) -> None:
+        """Finish the text and ignore later updates, which are not part of the turn."""
+        self.finish()
+        self.ended = True
 
     def _stream(self, text: str) -> None:
         self._write(self._sanitiser.feed(text))
@@ -72,6 +78,8 @@ class LabelledOutput(PlainOutput):
         self._printed: dict[str, set[str]] = {}
 
     def on_update(self, update: SessionUpdate, call: ToolCallFields | None) -> None:
+        if self.ended:
+            return
         if isinstance(update, AgentThoughtChunk) and self.started:
             self._write_thought(content_text(update.content))
             return
@@ -157,10 +165,11 @@ class LabelledOutput(PlainOutput):
             self.write_labelled(label, text)
 
     def write_labelled(self, label: str, text: str) -> None:
-        """Write a line that starts with `[label]`."""
+        """Write the text with `[label]` at the start of each line: an unlabelled line would look like the answer."""
         self._write(self._sanitiser.flush())
         self._end_line()
-        self._write(f"[{label}] {sanitise(text)}\n")
+        lines = sanitise(text).splitlines() or [""]
+        self._write("".join(f"[{label}] {line}\n" for line in lines))
 
 
 def _title(call: ToolCallFields) -> str:

@@ -94,15 +94,23 @@ class SimpleOutput:
         self._structured = structured
         self._transcript = Transcript()
         self._waiting = WaitNotices()
+        self._printed = ""
 
     def on_event(self, envelope: Envelope) -> None:
         _report_waiting(self._waiting, envelope.event)
         block = self._transcript.apply(envelope.event)
-        if isinstance(block, TextBlock) and block.final and block.segment == "answer" and not self._structured:
-            self._print(sanitise(block.text).rstrip("\n"))
+        if isinstance(block, TextBlock) and block.final and block.segment == "answer":
+            self._print_answer(block.text)
+
+    def _print_answer(self, text: str) -> None:
+        self._printed = text
+        if not self._structured:
+            self._print(sanitise(text).rstrip("\n"))
 
     def close(self, summary: RunSummary) -> None:
         """Print the value, if any, and report notices, errors and denials on standard error."""
+        if summary.answer and summary.answer != self._printed:
+            self._print_answer(summary.answer)
         if self._structured and summary.reason == "done":
             self._print(msgspec.json.encode(summary.output).decode())
         error = [summary.error.message] if summary.error else []

@@ -69,6 +69,7 @@ class SummaryBuilder:
     def __init__(self) -> None:
         self.session = ""
         self.answer = ""
+        self._text_before_calls = ""  # since the last answer
         self._refusals: list[str] = []
         self._decided_calls: set[str] = set()
         self._tool_names: dict[str, str] = {}
@@ -79,7 +80,11 @@ class SummaryBuilder:
     def on_event(self, envelope: Envelope) -> None:
         match envelope.event:
             case MessageDone(message) if not message.is_intermediate:
-                self.answer = message.text
+                self.answer, self._text_before_calls = message.text, ""
+            case MessageDone(message):
+                self._text_before_calls = message.text or self._text_before_calls
+            case TurnEnded(reason="done") if self._text_before_calls:  # an ACP agent may end its turn with a call
+                self.answer = self._text_before_calls
             case ToolCalled(call):
                 self._tool_names[call.id] = call.tool
             case ToolFinished(result):

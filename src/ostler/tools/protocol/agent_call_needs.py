@@ -28,11 +28,20 @@ class AgentCallNeeds:
         self._bash = bash
 
     async def __call__(
-        self, kind: str, title: str, paths: Sequence[str], command: str, edits: Sequence[str] = ()
+        self,
+        kind: str,
+        title: str,
+        paths: Sequence[str],
+        command: str,
+        edits: Sequence[str] = (),
+        hints: Sequence[str] = (),
     ) -> tuple[Need, ...]:
+        """Return the needs; `hints` are lines of text in which only destructive commands count."""
         edit_needs = [need for path in edits for need in self._path_needs("edit", path)]
         if kind == "execute":
-            return (*await self._command_needs(command or title), *edit_needs)
+            outside = [need for path in paths for need in self._path_needs("read", path)[1:]]
+            destructive = [need for hint in hints for need in await self._command_needs(hint) if _is_destructive(need)]
+            return (*await self._command_needs(command or title), *destructive, *outside, *edit_needs)
         needs = [need for path in paths for need in self._path_needs(kind, path)] or [_need_without_path(kind, title)]
         dangers = [need for need in await self._command_needs(command) if need.danger != "ordinary"] if command else []
         return tuple(dict.fromkeys([*needs, *dangers, *edit_needs]))
@@ -53,12 +62,16 @@ class AgentCallNeeds:
                 return write_needs("delete", path, self._workspace)[1]
             if kind in _READ_KEYS:
                 return read_needs(_READ_KEYS[kind], path, self._workspace)[1]
-            if kind != "fetch":
+            if "://" not in path:
                 need, *outside = read_needs("read", path, self._workspace)[1]
                 return (Need(_permission_key(kind), need.subject), *outside)
         except ToolError as error:
             return (Need(_permission_key(kind), path, danger="deny", reason=str(error)),)
         return (Need(_permission_key(kind), path),)
+
+
+def _is_destructive(need: Need) -> bool:
+    return need.danger in ("confirm", "deny")
 
 
 def _need_without_path(kind: str, title: str) -> Need:
