@@ -309,10 +309,16 @@ def test_22_1_1_tool_execution_is_visible(ostler, models):
 
 @req("CL-5")
 def test_22_1_2_output_is_segmented(ostler, models):
-    """Text before a tool call is below `PLAN`, then the call, and the last text is below `ANSWER`."""
+    """Text before a tool call is marked as `PLAN`, then the call, and the last text is marked as `ANSWER`."""
     with models.playing(calls([("list", {})], text="First I look."), text("Nothing there.")) as server:
         done = ostler("run", *at(server), "go")
-    assert [line for line in done.stdout.splitlines() if line[:1] not in ("", " ")] == ["PLAN", "⏺ list {}", "ANSWER"]
+    assert [line for line in done.stdout.splitlines() if line and "⎿" not in line] == [
+        "● First I look.",
+        "  ↑ PLAN",
+        "⏺ list {}",
+        "● Nothing there.",
+        "  ↑ ANSWER",
+    ]
 
 
 @req("CL-5")

@@ -25,6 +25,8 @@ from ostler.core.events import (
     SessionOpened,
     StateChanged,
     Steered,
+    TextDelta,
+    ThoughtDelta,
     ToolCalled,
     ToolFinished,
     ToolStarted,
@@ -54,7 +56,7 @@ from ostler.session.call_runner import CallRunner, fault_from_exception, find_ea
 from ostler.session.checkpointing import Checkpointer
 from ostler.session.event_stream import EventStream, Subscription
 from ostler.session.journal_sync import JournalSync
-from ostler.session.masking import MASKED_NOTICE, MaskSecrets, mask_nothing
+from ostler.session.masking import MASKED_NOTICE, DeltaMask, MaskSecrets, mask_nothing
 from ostler.session.pending_answers import PendingAnswers
 from ostler.session.permissions import NoStandingRules, PermissionDecider
 from ostler.session.repair import close_unfinished, unreported_damage
@@ -92,6 +94,7 @@ class LocalSession:
         self._spawner = spawner
         self._clock = clock
         self.mask = mask
+        self._delta_mask = DeltaMask(mask)
         self._mask_notice_sent = False
         self._records = journal.records()
         self._active_records = ActiveRecords(self._records)
@@ -233,7 +236,10 @@ class LocalSession:
             return
         if isinstance(event, StateChanged) and not self._turn_state.accept_backend_state(event):
             return
-        original, event = event, self.mask(event)
+        original = event = self._delta_mask.apply(event)
+        if isinstance(event, TextDelta | ThoughtDelta) and not event.text:
+            return
+        event = self.mask(event)
         envelope = Envelope(self._seq + event.persisted, self._clock(), event)
         if event.persisted:
             self._persist(envelope)
