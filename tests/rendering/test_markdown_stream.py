@@ -40,7 +40,7 @@ def test_streamed_text_looks_like_the_whole_text(columns, enabled):
     for seed in range(150):
         source = random.Random(seed)
         text = " ".join(source.choice(PIECES) for _ in range(source.randint(1, 25))).strip("\n ")
-        shown = stream(text, paint, iter(lambda: source.randint(1, 9), 0))
+        shown = stream(text, paint, iter(lambda source=source: source.randint(1, 9), 0))
         assert rows(shown) == rows("\n".join(indent(render_markdown(text, paint)))), text
 
 
