@@ -96,7 +96,9 @@ class ReplyBuilder:
         self._end_run()
         call_id = self._new_id(chunk.id)
         self._ids.add(call_id)
-        call = ToolCall(call_id, chunk.tool, _parse_arguments(chunk.arguments), raw=chunk.arguments)
+        call = ToolCall(
+            call_id, chunk.tool, _parse_arguments(chunk.arguments), raw=chunk.arguments, source=chunk.source
+        )
         self._parts.append(CallPart(call))
         self._queue.append(call)
 
@@ -256,7 +258,7 @@ def _restart(chunk: RetryScheduled | FallbackStarted, reply: ReplyBuilder, conte
 def _announce(reply: ReplyBuilder, context: BackendContext) -> None:
     """Emit the calls before which the reply continues; calls at its end are emitted with the others."""
     for call in reply.take_queued_calls():
-        context.emit(ToolCalled(call))
+        context.emit(ToolCalled(call.without_source()))
 
 
 def _to_usage_event(usage: Usage, model: ModelClient) -> UsageReported:
