@@ -12,6 +12,7 @@ from ostler.rendering.wrapping import wrap_notice
 from ostler.session.transcript import CallBlock, NoticeBlock, TextBlock, TodosBlock, TranscriptBlock, TurnEndBlock
 from ostler.text.lazy_regex import lazy_regex
 from ostler.text.sanitise import sanitise
+from ostler.text.truncate import omitted_lines
 from ostler.text.width import clip
 
 ARGUMENTS_WIDTH = 140
@@ -99,19 +100,19 @@ def render_display_block(block: DisplayBlock, paint: Styler, *, full: bool = Fal
             return lines if full else shorten(lines, DIFF_LINES, paint)
         case DisplayText(text=text):
             lines = sanitise(text).splitlines()
-            return lines if full else shorten(lines, OUTPUT_LINES, paint)
+            return lines if full else shorten(lines, OUTPUT_LINES, paint, omitted_lines(text))
         case DisplayChecklist(items=items):
             return [f"{TODO_MARKS[status]} {sanitise(text)}" for status, text in items]
         case DisplayFields(pairs=pairs):
             return [f"{name}: {sanitise(value)}" for name, value in pairs]
 
 
-def shorten(lines: Sequence[str], max_lines: int, paint: Styler) -> list[str]:
-    """Return the first and last lines, with the number of omitted lines between them."""
+def shorten(lines: Sequence[str], max_lines: int, paint: Styler, more: int = 0) -> list[str]:
+    """Return the first and last lines, with the number of omitted lines between them, `more` of them not in `lines`."""
     if len(lines) <= max_lines:
         return list(lines)
     head, tail = max_lines * 2 // 3, max_lines - max_lines * 2 // 3
-    omitted = paint(f"… {len(lines) - max_lines} more lines", "dim")
+    omitted = paint(f"… {len(lines) - max_lines + more} more lines", "dim")
     return [*lines[:head], omitted, *lines[-tail:]]
 
 
