@@ -6,8 +6,8 @@ import signal
 import time
 
 import pytest
-from tests.cli.test_run_streaming import Pace, running
 from tests.conftest import at
+from tests.streaming_run import Pace, running
 
 from ostler.testing.model_server import text
 

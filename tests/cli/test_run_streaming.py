@@ -1,93 +1,18 @@
 """`ostler run` prints words as they arrive: the server sends each chunk only after the one before was read."""
 
-import asyncio
 import os
-import pty
 import re
-import select
 import signal
-import subprocess
-import threading
-from contextlib import contextmanager
 
 import pytest
 from tests.conftest import at
-from tests.process_starter import Started
+from tests.streaming_run import Pace, running
 
 from ostler.testing.model_server import calls, sse_reply, text
 
 WORDS = [f"word{number} " for number in range(10)]
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 KEY = "sk-planted-0123456789abcdef"
-
-
-class Pace:
-    """Lets a server send one more chunk each time that `step` is called."""
-
-    def __init__(self):
-        self._steps = threading.Semaphore(0)
-
-    def step(self, count=1):
-        self._steps.release(count)
-
-    async def wait(self, index):
-        if index > 0:
-            assert await asyncio.to_thread(self._steps.acquire, timeout=30)
-
-
-class Screen:
-    """The output of a running process, read as it comes."""
-
-    def __init__(self, process, stream):
-        self.process = process
-        self.text = ""
-        self._stream = stream
-
-    def wait_for(self, expected):
-        while expected not in self.text:
-            assert self._read(), f"{expected!r} is not in {self.text!r}"
-
-    def read_all(self):
-        while self._read():
-            pass
-        self.process.wait(timeout=30)
-        return self.text
-
-    def _read(self):
-        assert select.select([self._stream], [], [], 30)[0], self.text
-        try:
-            data = os.read(self._stream, 4096)
-        except OSError:  # the terminal is closed
-            return False
-        self.text += data.decode().replace("\r\n", "\n")
-        return bool(data)
-
-
-@contextmanager
-def running(ostler, *args, terminal=False, env=None):
-    """Start `ostler run` with its output in a pipe or on a terminal of 80 columns."""
-    controller, screen = pty.openpty() if terminal else os.pipe()
-    if terminal:
-        import fcntl
-        import struct
-        import termios
-
-        fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    with Started(
-        ["run", *args],
-        cwd=ostler.workspace,
-        env=ostler.environment({"TERM": "xterm-256color", **(env or {})}),
-        stdin=subprocess.DEVNULL,
-        stdout=screen,
-        stderr=subprocess.PIPE,
-    ) as process:
-        os.close(screen)
-        try:
-            yield Screen(process, controller)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            os.close(controller)
 
 
 @pytest.mark.req("CL-6", "MD-4")

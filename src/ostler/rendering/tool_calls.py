@@ -1,6 +1,7 @@
 """Renders tool calls and their results in order while calls run in parallel.
 
-One call at a time is announced, when it starts: an approval request before that has a heading of its own. The results of other calls wait for its result, each below the line of its call.
+One call at a time is announced, when it starts: an approval request before that has a heading of its own. The results
+of other calls wait for its result, each below the line of its call.
 """
 
 import msgspec
