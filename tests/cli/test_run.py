@@ -24,13 +24,13 @@ def test_text(ostler, models):
         done = ostler("run", *at(server), "what is in a.txt?")
     assert done.code == 0
     assert done.stdout.splitlines() == [
-        "PLAN",
-        "  Let me look.",
+        "● Let me look.",
+        "  ↑ PLAN",
         '⏺ read {"path": "a.txt"}',
         "  ⎿ 1 of 1 lines",
         "",
-        "ANSWER",
-        "  It says hello.",
+        "● It says hello.",
+        "  ↑ ANSWER",
     ]
     assert done.stderr.splitlines() == [
         f"ostler: model: scripted at {server.base_url}, openai API",
@@ -38,13 +38,6 @@ def test_text(ostler, models):
     ]
     sent = server.requests[1].json["messages"]
     assert "hello" in sent[-1]["content"]
-
-
-@pytest.mark.req("CL-8")
-def test_simple_output_is_only_the_answer(ostler, models):
-    with models.playing(calls([("list", {})], text="Looking."), text("Nothing here.")) as server:
-        done = ostler("run", "-o", "simple", *at(server), "look")
-    assert (done.code, done.stdout) == (0, "Nothing here.\n")
 
 
 @pytest.mark.req("CL-8")

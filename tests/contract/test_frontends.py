@@ -45,6 +45,7 @@ class HeadlessDriver:
         "resume": "a headless run shows only new messages",
     }
     statuses: ClassVar = {"done": 0, "failed": 1, "timeout": 124, "refused": 4}
+    reply = "● {text}\n  ↑ {segment}\n"  # a short reply that was streamed
 
     async def show(self, session, timeout=None):
         """Run one turn. Return its output and the exit status."""
@@ -100,6 +101,7 @@ class ReplDriver:
     name = "repl"
     cannot: ClassVar = {"non-interactive session": "the chat is always interactive"}
     statuses: ClassVar = dict.fromkeys(("done", "failed", "timeout"), 0)
+    reply = "{segment}\n  {text}\n"
 
     @asynccontextmanager
     async def at(self, session):
@@ -152,7 +154,10 @@ def session_of(request, tmp_path):
 @pytest.mark.scenario("plain answer")
 async def test_01_plain_answer(frontend, session_of):
     shown, status = await frontend.show(await session_of([Say("Hello "), Say("there.")]))
-    assert (shown, status) == ("ANSWER\n  Hello there.\n", frontend.statuses["done"])
+    assert (shown, status) == (
+        frontend.reply.format(text="Hello there.", segment="ANSWER"),
+        frontend.statuses["done"],
+    )
 
 
 @pytest.mark.req("CL-5")
@@ -161,8 +166,9 @@ async def test_02_tool(frontend, session_of):
     moves = [Say("Looking."), Calls((ScriptedCall("probe", {"subject": "x"}),)), Say("Found.")]
     shown, status = await frontend.show(await session_of(moves, [FakeTool("probe")]))
     assert status == frontend.statuses["done"]
-    assert shown.index("PLAN\n  Looking.") < shown.index('⏺ probe {"subject": "x"}') < shown.index("⎿ probe ran")
-    assert shown.endswith("ANSWER\n  Found.\n")
+    plan = frontend.reply.format(text="Looking.", segment="PLAN")
+    assert shown.index(plan) < shown.index('⏺ probe {"subject": "x"}') < shown.index("⎿ probe ran")
+    assert shown.endswith(frontend.reply.format(text="Found.", segment="ANSWER"))
 
 
 @pytest.mark.scenario("cancel during a call")

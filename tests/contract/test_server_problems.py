@@ -127,7 +127,7 @@ async def test_blocked_answer_fails_the_turn(session_at, capsys, kind, reason):
     async with ScriptedModelServer(*replies) as server:
         out, exit_status = await run_headless(await session_at(server, kind), "text")
         assert exit_status == 1
-        assert out.getvalue().startswith(f"ANSWER\n  Half an\n✗ {message}; ")
+        assert out.getvalue().startswith(f"● Half an\n  ↑ ANSWER\n✗ {message}; ")
         out, exit_status = await run_headless(await session_at(server, kind), "jsonl")
         summary = records(out)[-1]
         assert (exit_status, summary["reason"], summary["error"]["code"]) == (1, "failed", "refusal")

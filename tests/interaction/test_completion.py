@@ -51,6 +51,9 @@ def source(services, commands):
         ("!cat $", "$(reboot).txt", ["!cat '$(reboot).txt'"]),
         ("!cat ~/a", "~/a b.txt", ["!cat ~/'a b.txt'"]),
         ("!ls s", "src/", ["!ls src/"]),
+        ("@file:src", "src/", ["@file:src/"]),
+        ("@file:src/", "src/", []),
+        ("@./src/", "src/", []),
         ("/diff it", 'it"s.txt', ['/diff it"s.txt']),
     ],
 )

@@ -99,3 +99,55 @@ def test_call_that_a_file_contains_is_not_executed_when_quoted(ostler, models, w
     assert done.code == 0, done.stderr
     assert not (workspace / "made").exists()
     assert "read as a quotation" in server.requests[2].json["messages"][-1]["content"]
+
+
+XNL_CALL = 'SysBuiltIn.read_file({ path: "notes.md" })'
+TAGGED_CALL = '<tool_call>\n{"name": "read",  "arguments": {"path": "notes.md"}}\n</tool_call>'
+
+
+@pytest.mark.req("MD-4", "TL-4", "SE-6")
+@pytest.mark.parametrize(
+    ("dialect", "reply", "source", "line"),
+    [
+        (
+            "xnl",
+            f'Look.\n!unquote_start\n<tool_call id="c1" #>{XNL_CALL}</#>\n!unquote_end\n',
+            XNL_CALL,
+            '⏺ SysBuiltIn.read_file {"path": "notes.md"}',
+        ),
+        ("text", f"Look.\n{TAGGED_CALL}", TAGGED_CALL, '⏺ read {"path": "notes.md"}'),
+        ("native", f"Look.\n{TAGGED_CALL}", TAGGED_CALL, '⏺ read {"path": "notes.md"}'),
+    ],
+    ids=["xnl", "text", "native"],
+)
+def test_call_is_recorded_as_the_model_wrote_it(ostler, models, workspace, dialect, reply, source, line):
+    (workspace / "notes.md").write_text("x\n")
+    with models.playing(text(reply, chunks=9), text("I see.")) as server:
+        done = ostler("run", "--dialect", dialect, *server_flags(server), "go")
+    assert line in done.stdout.splitlines()
+    assert done.stdout.startswith("● Look.\n  ↑ PLAN\n")
+    path = next((ostler.home / ".ostler").rglob("history.xnl"))
+    shown = ostler("xnl", "parse", str(path))
+    assert json.dumps(source)[1:-1] in shown.stdout or source in path.read_text()
+    journal = next((ostler.home / ".ostler").rglob("journal.jsonl")).read_text()
+    recorded = [
+        part["call"]["source"]
+        for event in (json.loads(row)["event"] for row in journal.splitlines())
+        if event["type"] == "message_done"
+        for part in event["message"]["parts"]
+        if part["type"] == "call"
+    ]
+    assert recorded == [source]
+
+
+@pytest.mark.req("MD-6", "CL-5")
+def test_unreadable_call_is_explained_to_the_user(ostler, models):
+    reply = '!unquote_start\n<tool_call id="s" #>not a call(</#>\n!unquote_end'
+    with models.playing(text(reply), text("I see.")) as server:
+        done = ostler("run", "--dialect", "xnl", *server_flags(server), "go")
+    assert done.stdout.splitlines()[:2] == [
+        '⏺ call <tool_call id="s" #>not a call(</#>',
+        "  ⎿ the model's call could not be read, so nothing ran; the model gets the reason",
+    ]
+    assert "there is no tool" not in done.stdout
+    assert "You wrote" in server.requests[1].json["messages"][-1]["content"]

@@ -133,7 +133,10 @@ async def test_block_is_a_call_not_text(client, chunk_count):
     async with ScriptedModelServer(text(f"I look.\n\n{BLOCK}\n\nThen I tell.", chunks=chunk_count)) as server:
         chunks = await collect(apply_dialect(client(server), "xnl"))
     assert text_of(chunks) == "I look.\n\nThen I tell."
-    assert of_type(chunks, CallChunk) == [CallChunk("c1", "SysBuiltIn.read", '{"path":"a.txt"}', may_start=True)]
+    source = 'SysBuiltIn.read({ path: "a.txt" })'
+    assert of_type(chunks, CallChunk) == [
+        CallChunk("c1", "SysBuiltIn.read", '{"path":"a.txt"}', may_start=True, source=source)
+    ]
     assert chunks[-1] == ReplyFinished("calls")
 
 

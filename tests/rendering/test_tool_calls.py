@@ -26,13 +26,13 @@ def rendered(*events):
     ("called", "title", "line"),
     [
         ("read", "", '⏺ read {"path": "a"}'),
-        ("SysBuiltIn.read_file", "SysBuiltIn.read_file", '⏺ read (SysBuiltIn.read_file) {"path": "a"}'),
+        ("SysBuiltIn.read_file", "SysBuiltIn.read_file", '⏺ SysBuiltIn.read_file {"path": "a"}'),
         ("cat", "cat\n\x1b[31m" + "x" * 200, f'⏺ read (cat {"x" * 76}) {{"path": "a"}}'),
         ("read", "read", '⏺ read {"path": "a"}'),
     ],
     ids=str,
 )
-def test_call_by_an_alias_shows_both_names(called, title, line):
+def test_call_by_an_alias_shows_both_names_or_the_qualified_one(called, title, line):
     resolved = ToolCall("c1", "read", {"path": "a"})
     lines = rendered(
         ToolCalled(ToolCall("c1", called, {"path": "a"})),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostler.text.truncate import HeadTail, truncate_lines, truncate_middle
+from ostler.text.truncate import HeadTail, omitted_lines, truncate_lines, truncate_middle
 
 
 @pytest.mark.req("TL-10", "SH-1")
@@ -88,6 +88,16 @@ def test_stream_keeps_its_head_and_tail():
     assert buffer.total == 16
     assert buffer.truncated
     assert buffer.text() == "0123\n[... 8 bytes omitted ...]\ncdef"
+
+
+@pytest.mark.req("SH-1", "CL-5")
+@pytest.mark.parametrize("head", [100, 101, 102, 103])
+def test_stream_counts_its_omitted_lines(head):
+    buffer = HeadTail(head, 100)
+    for number in range(1000):
+        buffer.feed(f"{number}\n".encode())
+    shown = buffer.text()
+    assert len(shown.splitlines()) + omitted_lines(shown) == 1000
 
 
 def test_short_stream_is_complete():

@@ -86,3 +86,8 @@ async def test_rule_against_writing_applies_to_pieces(make_harness):
 )
 async def test_bad_pieces(harness, arguments, message):
     assert message in await harness.fails("write_chunk", **arguments)
+
+
+async def test_single_piece_is_counted_in_the_singular(harness):
+    done = await harness.ok("write_chunk", path="one.txt", content="x\n", final=True)
+    assert done.for_model == "created one.txt (+1 -0)\n1 piece"

@@ -63,6 +63,7 @@ EXAMPLES = (
     events.TextDelta("m1", "héllo"),
     events.ThoughtDelta("m1", "hm"),
     events.MessageSnapshot("m1", "héllo", "hm"),
+    events.PartialReply("m1", "I look", "hm", True),
     events.MessageDone(Message("m1", (ThoughtPart("hm", "seal"), TextContent("hi"), CallPart(CALL)), "qwen", True)),
     events.ToolCalled(CALL, "List", "execute", ("a.py",)),
     events.ToolStarted("c1", "bash"),

@@ -103,6 +103,18 @@ class MessageSnapshot(TransientEvent, frozen=True, tag="message_so_far"):
     thought: str = ""
 
 
+class PartialReply(PersistedEvent, frozen=True):
+    """The text of an unfinished message since the last such event; replaced by the `MessageDone` with the same id.
+
+    It is saved so that the text survives a crash. `restarts`: the message started again, earlier text is void.
+    """
+
+    message_id: str
+    text: str = ""
+    thought: str = ""
+    restarts: bool = False
+
+
 class MessageDone(PersistedEvent, frozen=True):
     """A message is complete or was truncated; no more deltas follow for it."""
 
@@ -350,6 +362,7 @@ KnownEvent = (
     | TextDelta
     | ThoughtDelta
     | MessageSnapshot
+    | PartialReply
     | MessageDone
     | ToolCalled
     | ToolStarted

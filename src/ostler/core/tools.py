@@ -15,8 +15,20 @@ CallOrigin = Literal["model", "person", "protocol", "validation"]
 ResultStatus = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 
 
+# Names of calls that cannot run, with the reason; there are no tools with these names. `raw` is their text.
+UNREADABLE_CALL, QUOTED_CALL = "tool_call", "quoted_call"
+CALLS_THAT_CANNOT_RUN = {
+    UNREADABLE_CALL: "the model's call could not be read, so nothing ran; the model gets the reason",
+    QUOTED_CALL: "the model's call looks like a quotation, so nothing ran; the model gets the reason",
+}
+
+
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool call. Each layer of `rules` can only restrict what the policy allows; `raw` is the payload as received."""
+    """A tool call. Each layer of `rules` can only restrict what the policy allows.
+
+    `raw` is the text of the arguments as received. `source` is the whole call as the model wrote it in its answer, if
+    it made the call there.
+    """
 
     id: str
     tool: str
@@ -24,6 +36,11 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     origin: CallOrigin = "model"
     rules: tuple[tuple[Rule, ...], ...] = ()
     raw: str = ""
+    source: str = ""
+
+    def without_source(self) -> "ToolCall":
+        """Return the call without its source, which the message has already."""
+        return msgspec.structs.replace(self, source="") if self.source else self
 
 
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -115,6 +115,7 @@ class CompletionSource:
             Completion(_format_mention(path, tag) if mark_length else path, len(prefix) + mark_length, sanitise(path))
             for path in paths
             if not (mark_length and '"' in path and "'" in path)  # cannot be quoted
+            and not (path.endswith("/") and path == prefix.removeprefix("./"))  # is already typed
         ]
 
 

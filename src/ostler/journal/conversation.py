@@ -18,6 +18,7 @@ from ostler.core.events import (
 from ostler.core.message import Message, ThoughtPart
 from ostler.core.prompt import EmbeddedResource, ImageContent, Prompt, PromptContent, ResourceLink, TextContent
 from ostler.core.tools import ToolCall
+from ostler.journal.partial_replies import PartialReplies
 
 CONVERSATION_TYPES = frozenset(
     ("prefix_built", "turn_started", "steered", "message_done", "tool_called", "tool_finished", "compacted")
@@ -73,9 +74,15 @@ class ConversationReader:
 
 
 def read_conversation(records: Iterable[Envelope]) -> Iterator[ConversationMessage]:
-    """Return the messages of some records."""
-    reader = ConversationReader()
-    return (message for envelope in records if (message := reader.read(envelope)))
+    """Yield the messages of some records; last, the saved part of a reply that a crash interrupted."""
+    reader, partial_replies, last = ConversationReader(), PartialReplies(), None
+    for last in records:
+        partial_replies.apply(last.event)
+        if message := reader.read(last):
+            yield message
+    for partial in partial_replies.messages():
+        if last and (message := _assistant_message(last.seq, last.time, partial)):
+            yield message
 
 
 def _assistant_message(number: int, time: float, message: Message) -> ConversationMessage | None:

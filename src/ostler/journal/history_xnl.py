@@ -125,7 +125,7 @@ def _fields(message: ConversationMessage, *, plain: bool) -> dict[str, Any]:
         "content": message.text,
         "reasoning_content": message.thought,
         "toolCalls": calls,
-        "rawToolCalls": [call.raw for call in message.calls if call.raw],
+        "rawToolCalls": [call.source or call.raw for call in message.calls if call.source or call.raw],
         "toolCallId": message.call_id,
     }
     return {name: value for name, value in fields.items() if value or name == "content"}

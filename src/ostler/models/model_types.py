@@ -75,7 +75,9 @@ class TextReclassified(msgspec.Struct, frozen=True):
 
 
 class CallChunk(msgspec.Struct, frozen=True):
-    """A complete call. `arguments` is the text as received, which may be invalid JSON.
+    """A complete call. `arguments` is JSON or the text as received, which may be invalid JSON.
+
+    `source` is the whole call as the model wrote it, if it was found in the text of the answer.
 
     With `may_start` this call and the calls before it may start while the rest of the reply is still arriving.
     """
@@ -84,6 +86,7 @@ class CallChunk(msgspec.Struct, frozen=True):
     tool: str
     arguments: str
     may_start: bool = False
+    source: str = ""
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -4,13 +4,16 @@ import json
 from collections.abc import Iterator, Sequence
 
 from ostler.core.display import DisplayBlock, DisplayChecklist, DisplayDiff, DisplayFields, DisplayText
-from ostler.core.tools import ToolCall
+from ostler.core.tools import CALLS_THAT_CANNOT_RUN, ToolCall
 from ostler.rendering.diffs import render_diff
 from ostler.rendering.markdown import render_markdown
 from ostler.rendering.style import Styler
 from ostler.rendering.wrapping import wrap_notice
 from ostler.session.transcript import CallBlock, NoticeBlock, TextBlock, TodosBlock, TranscriptBlock, TurnEndBlock
+from ostler.text.lazy_regex import lazy_regex
 from ostler.text.sanitise import sanitise
+from ostler.text.truncate import omitted_lines
+from ostler.text.width import clip
 
 ARGUMENTS_WIDTH = 140
 TITLE_WIDTH = 80
@@ -18,7 +21,9 @@ OUTPUT_LINES = 12
 DIFF_LINES = 40
 # The argument to show of calls whose other arguments the approval request or the result shows in a readable form.
 MAIN_ARGUMENTS = {"edit": "path", "write": "path", "write_chunk": "path", "bash": "command"}
+QUALIFIED_PREFIX = "SysBuiltIn."
 TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
+_BLOCK_MARKER = lazy_regex(r"\A!unquote_start|!unquote_end\Z")
 
 
 def render_block(block: TranscriptBlock, paint: Styler) -> list[str]:
@@ -46,19 +51,34 @@ def render_block(block: TranscriptBlock, paint: Styler) -> list[str]:
 
 
 def render_call(call: ToolCall, paint: Styler, title: str = "", *, full: bool = False) -> str:
-    """Render the line of a call, `⏺ name (title) arguments`; the title only if it differs from the name."""
-    line = f"{paint('⏺', 'cyan')} {paint(sanitise(call.tool), 'bold')}"
-    if title and title != call.tool:
-        short_title = " ".join(sanitise(title).split())[:TITLE_WIDTH]
+    """Render the line of a call, `⏺ name (title) arguments`; the title only if it differs from the name.
+
+    A call by a qualified name, as in the XNL dialect, is shown by that name, with its arguments as an object.
+    """
+    if call.tool in CALLS_THAT_CANNOT_RUN:
+        return _render_unread_call(call, paint, full=full)
+    short_title = " ".join(sanitise(title).split())[:TITLE_WIDTH]
+    is_qualified = (short_title or call.tool).startswith(QUALIFIED_PREFIX)
+    name = short_title if is_qualified and short_title else sanitise(call.tool)
+    line = f"{paint('⏺', 'cyan')} {paint(name, 'bold')}"
+    if title and title != call.tool and not is_qualified:
         line += f" {paint(f'({short_title})', 'dim')}"
     if call.tool == "todowrite" or (call.tool == "patch" and not full):
         return line  # the result shows the list or the files
     main = call.arguments.get(MAIN_ARGUMENTS.get(call.tool, ""))
     readable = isinstance(main, str) and main.strip() and not full
-    arguments = " ".join(str(main).split()) if readable else json.dumps(call.arguments, ensure_ascii=False)
+    shown = {MAIN_ARGUMENTS[call.tool]: main} if readable else call.arguments
+    is_words = readable and not is_qualified
+    arguments = " ".join(str(main).split()) if is_words else json.dumps(shown, ensure_ascii=False)
     if len(arguments) > ARGUMENTS_WIDTH and not full:
         arguments = arguments[: ARGUMENTS_WIDTH - 1] + "…"
     return f"{line} {paint(sanitise(arguments), 'dim')}"
+
+
+def _render_unread_call(call: ToolCall, paint: Styler, *, full: bool) -> str:
+    text = " ".join(sanitise(_BLOCK_MARKER.sub("", call.raw)).split())
+    text = text if full else clip(text, ARGUMENTS_WIDTH)
+    return f"{paint('⏺', 'cyan')} {paint('call', 'bold')} {paint(text, 'dim')}"
 
 
 def render_result(block: CallBlock, paint: Styler, *, full: bool = False) -> Iterator[str]:
@@ -80,19 +100,19 @@ def render_display_block(block: DisplayBlock, paint: Styler, *, full: bool = Fal
             return lines if full else shorten(lines, DIFF_LINES, paint)
         case DisplayText(text=text):
             lines = sanitise(text).splitlines()
-            return lines if full else shorten(lines, OUTPUT_LINES, paint)
+            return lines if full else shorten(lines, OUTPUT_LINES, paint, omitted_lines(text))
         case DisplayChecklist(items=items):
             return [f"{TODO_MARKS[status]} {sanitise(text)}" for status, text in items]
         case DisplayFields(pairs=pairs):
             return [f"{name}: {sanitise(value)}" for name, value in pairs]
 
 
-def shorten(lines: Sequence[str], max_lines: int, paint: Styler) -> list[str]:
-    """Return the first and last lines, with the number of omitted lines between them."""
+def shorten(lines: Sequence[str], max_lines: int, paint: Styler, more: int = 0) -> list[str]:
+    """Return the first and last lines, with the number of omitted lines between them, `more` of them not in `lines`."""
     if len(lines) <= max_lines:
         return list(lines)
     head, tail = max_lines * 2 // 3, max_lines - max_lines * 2 // 3
-    omitted = paint(f"… {len(lines) - max_lines} more lines", "dim")
+    omitted = paint(f"… {len(lines) - max_lines + more} more lines", "dim")
     return [*lines[:head], omitted, *lines[-tail:]]
 
 

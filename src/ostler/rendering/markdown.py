@@ -22,7 +22,7 @@ _ITEM = re.compile(r"(\s*)[-*+]\s+(\[[ xX]\]\s+)?(.*)")
 _LEADING = re.compile(r"\s*(?:[-*+•]\s+|\d{1,9}[.)]\s+)?")
 _QUOTE = re.compile(r" {0,3}>\s?(.*)")
 _BREAK = re.compile(r" {0,3}([-*_])(?:\s*\1){2,}\s*")
-_INLINE = re.compile(
+INLINE = re.compile(
     r"`([^`]+)`"
     r"|\*\*([^*]+)\*\*"
     r"|(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])"
@@ -51,6 +51,11 @@ class MarkdownRenderer:
             return []
         return [*self.flush(), *self._render_line(line)]
 
+    @property
+    def in_code(self) -> bool:
+        """Whether the next line is code."""
+        return bool(self._fence)
+
     def flush(self) -> list[str]:
         """Return the rendered lines of a table that was waiting for its end."""
         rows, self._table = self._table, []
@@ -70,14 +75,24 @@ class MarkdownRenderer:
             return [self._paint(line, "dim")]
         columns = self._paint.columns() - MARGIN
         rendered = self._render_block(line) if self._paint.enabled else line
-        return wrap(rendered, columns, self._hanging_indent(line)) if columns > 0 else [rendered]
+        return wrap(rendered, columns, self.hanging_indent(line)) if columns > 0 else [rendered]
 
-    def _hanging_indent(self, line: str) -> str:
+    def hanging_indent(self, line: str) -> str:
         """Return the prefix of a wrapped line's continuation rows."""
         if _QUOTE.match(line):
             return self._paint("│ ", "dim") if self._paint.enabled else "> "
         leading = _LEADING.match(line)
         return " " * len(leading[0]) if leading else ""
+
+    def render_line_prefix(self, line: str) -> tuple[str, int]:
+        """Return the rendered mark of a quote or list item, and the length of its source; empty for other lines."""
+        if not self._paint.enabled:
+            return "", 0
+        if quote := _QUOTE.match(line):
+            return self._paint("│ ", "dim"), quote.start(1)
+        if item := _ITEM.match(line):
+            return f"{item[1]}{self._paint('•', 'cyan')} ", item.start(2) if item[2] else item.start(3)
+        return "", 0
 
     def _render_block(self, line: str) -> str:
         if heading := _HEADING.fullmatch(line):
@@ -85,11 +100,8 @@ class MarkdownRenderer:
             return self._paint(_strip_markup(heading[2].rstrip().rstrip("#").rstrip()), *styles)
         if _BREAK.fullmatch(line):
             return self._paint(HORIZONTAL_RULE, "dim")
-        if quote := _QUOTE.fullmatch(line):
-            return self._paint("│ ", "dim") + render_inline(quote[1], self._paint)
-        if item := _ITEM.fullmatch(line):
-            return f"{item[1]}{self._paint('•', 'cyan')} {item[2] or ''}{render_inline(item[3], self._paint)}"
-        return render_inline(line, self._paint)
+        prefix, length = self.render_line_prefix(line)
+        return prefix + render_inline(line[length:], self._paint)
 
 
 def render_markdown(text: str, paint: Styler) -> list[str]:
@@ -100,22 +112,23 @@ def render_markdown(text: str, paint: Styler) -> list[str]:
 
 def render_inline(text: str, paint: Styler) -> str:
     """Render inline code, bold, italic and links; markup is not nested."""
+    return INLINE.sub(lambda match: render_inline_match(match, paint), text)
 
-    def render(match: "re.Match[str]") -> str:
-        code, bold, italic, label, target = match.groups()
-        if code:
-            return paint(code, "cyan")
-        if bold:
-            return paint(bold, "bold")
-        if italic:
-            return paint(italic, "italic")
-        return paint(label, "underline") + ("" if label == target else paint(f" ({target})", "dim"))
 
-    return _INLINE.sub(render, text)
+def render_inline_match(match: "re.Match[str]", paint: Styler) -> str:
+    """Render one phrase found by `INLINE`."""
+    code, bold, italic, label, target = match.groups()
+    if code:
+        return paint(code, "cyan")
+    if bold:
+        return paint(bold, "bold")
+    if italic:
+        return paint(italic, "italic")
+    return paint(label, "underline") + ("" if label == target else paint(f" ({target})", "dim"))
 
 
 def _strip_markup(text: str) -> str:
-    return _INLINE.sub(lambda match: next(filter(None, match.groups())), text)
+    return INLINE.sub(lambda match: next(filter(None, match.groups())), text)
 
 
 def _render_table(rows: list[str], paint: Styler) -> list[str]:

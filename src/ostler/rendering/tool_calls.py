@@ -1,6 +1,7 @@
 """Renders tool calls and their results in order while calls run in parallel.
 
-One call at a time is announced. The results of other calls wait for its result, each below the line of its call.
+One call at a time is announced, when it starts: an approval request before that has a heading of its own. The results
+of other calls wait for its result, each below the line of its call.
 """
 
 import msgspec
@@ -38,7 +39,7 @@ class ToolCallRenderer:
         if block.id in self._finished:
             return []
         lines: list[str] = []
-        if self.running is None and block.call and block.status != "waiting":
+        if self.running is None and block.call and block.status not in ("waiting", "asking"):
             self.running = block
             lines.append(render_call(block.call, self._paint, block.title))
         if not block.final:

@@ -7,10 +7,10 @@ from ostler.rendering.measure import count_columns
 from ostler.text.width import width
 
 MIN_COLUMNS = 8
-_TOKEN = re.compile(r"(?P<colour>(?:\x1b\[[\d;]*m)+)|(?P<gap> +)|(?P<word>[^ \x1b]+|\x1b)")
+TOKEN = re.compile(r"(?P<colour>(?:\x1b\[[\d;]*m)+)|(?P<gap> +)|(?P<word>[^ \x1b]+|\x1b)")
 _LEADING_COLUMN = re.compile(r"\s*(?:[!✗·]\s+)?(?:\S+(?: \S+)*\s{2,})?")
 _MAX_HANGING_WIDTH = 40
-_RESET = "\x1b[0m"
+RESET = "\x1b[0m"
 _CLOSING_PUNCTUATION = frozenset("，。、；：？！）】》」』”’…")  # no row starts with one of these
 
 
@@ -22,9 +22,9 @@ def wrap(line: str, columns: int, hanging_indent: str = "") -> list[str]:
     if len(line) <= columns // 2 or "\t" in line or columns - count_columns(hanging_indent) < MIN_COLUMNS:
         return [line]
     rows = _RowBuilder(columns, hanging_indent)
-    for token in _TOKEN.finditer(line):
+    for token in TOKEN.finditer(line):
         if token.lastgroup == "word":
-            for part in _split_word(token[0]):
+            for part in split_word(token[0]):
                 rows.add_word(part)
         else:
             rows.add_separator(token[0], is_space=token.lastgroup == "gap")
@@ -43,7 +43,7 @@ def _hanging_indent(line: str) -> str:
     return " " * min(count_columns(match[0]) if match else 0, _MAX_HANGING_WIDTH)
 
 
-def _split_word(word: str) -> Iterator[str]:
+def split_word(word: str) -> Iterator[str]:
     """Yield the parts of a word that may be on different rows; scripts with wide letters have no spaces."""
     if word.isascii() or width(word) == len(word):
         yield word
@@ -85,7 +85,7 @@ class _RowBuilder:
         self._row += [*self._separators, word]
         for code in self._separators:
             if code.startswith("\x1b"):
-                self._style = "" if code.endswith(_RESET) else code
+                self._style = "" if code.endswith(RESET) else code
         self._used_columns += self._gap_width + word_width
         if self._used_columns > self._columns:  # the terminal itself wraps a long word
             self._used_columns %= self._columns
@@ -97,7 +97,7 @@ class _RowBuilder:
     def _start_row(self) -> None:
         """Start the next row; a row of spaces only is dropped."""
         if self._row:
-            self._rows.append("".join(self._row) + (_RESET if self._style else ""))
+            self._rows.append("".join(self._row) + (RESET if self._style else ""))
             self._row = [self._hanging_indent, self._style]
             self._used_columns = self._indent_width
         self._separators = [code for code in self._separators if code.startswith("\x1b")]

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from ostler.core.events import Event
+from ostler.core.events import Event, MessageDone, MessageSnapshot, TextDelta, ThoughtDelta, TurnEnded
 from ostler.text.secret_masker import MASK_MARKER, SecretMasker
 from ostler.wire.event_codec import encode_event
 
@@ -25,25 +25,65 @@ class MaskSecrets(Protocol):
 
     def __call__(self, event: E) -> E: ...
 
+    def partial_secret_length(self, text: str) -> int:
+        """Return how many characters at the end of the text may be the start of a secret."""
+        ...
 
-def mask_nothing(event: E) -> E:
-    """Return the event unchanged; used when no secret is known."""
-    return event
+
+class _MaskNothing:
+    def __call__(self, event: E) -> E:
+        return event
+
+    def partial_secret_length(self, text: str) -> int:
+        return 0
+
+
+mask_nothing: MaskSecrets = _MaskNothing()  # used when no secret is known
+
+
+class _Mask:
+    def __init__(self, masker: SecretMasker) -> None:
+        self._masker = masker
+        self.partial_secret_length = masker.partial_secret_length
+
+    def __call__(self, event: E) -> E:
+        if not self._masker.occurs_in(encode_event(event)):
+            return event
+        masked: E = _mask_value(event, self._masker)
+        return masked if masked != event else event
 
 
 def make_mask(values: Iterable[str]) -> MaskSecrets:
     """Return a function that masks these values in an event."""
     masker = SecretMasker(values)
-    if not masker:
-        return mask_nothing
+    return _Mask(masker) if masker else mask_nothing
 
-    def mask(event: E) -> E:
-        if not masker.occurs_in(encode_event(event)):
-            return event
-        masked: E = _mask_value(event, masker)
-        return masked if masked != event else event
 
-    return mask
+class DeltaMask:
+    """Holds back the end of streamed text while it may be the start of a secret, which the next delta completes.
+
+    The complete message has all text, so what is still held back then is dropped.
+    """
+
+    def __init__(self, mask: MaskSecrets) -> None:
+        self._mask = mask
+        self._held: dict[tuple[type, str], str] = {}
+
+    def apply(self, event: E) -> E:
+        """Return the event, with the text that can be published now."""
+        match event:
+            case TextDelta(message_id, text) | ThoughtDelta(message_id, text):
+                key = (type(event), message_id)
+                text = self._held.pop(key, "") + text
+                length = self._mask.partial_secret_length(text)
+                if length:
+                    self._held[key], text = text[-length:], text[:-length]
+                return event if text == event.text else msgspec.structs.replace(event, text=text)
+            case MessageSnapshot() | MessageDone() | TurnEnded():
+                self._held.clear()
+            case _:
+                pass
+        return event
 
 
 def _mask_value(value: Any, secrets: SecretMasker) -> Any:

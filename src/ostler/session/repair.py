@@ -1,8 +1,8 @@
-"""Closes what a crash left open (calls, approval requests, the turn) by appending the missing events."""
+"""Closes what a crash left open (calls, approval requests, replies, the turn) by appending the missing events."""
 
 from collections.abc import Callable, Container, Sequence
 
-from ostler.core.events import Event, Notice, PermissionDecided, QuestionAnswered, ToolFinished, TurnEnded
+from ostler.core.events import Event, MessageDone, Notice, PermissionDecided, QuestionAnswered, ToolFinished, TurnEnded
 from ostler.core.permission import Decision, QuestionReply
 from ostler.core.protocols import Records
 from ostler.core.tools import ToolResult
@@ -18,7 +18,7 @@ def close_unfinished(
     turn_end: TurnEnded | None = None,
     except_calls: Container[str] = (),
 ) -> None:
-    """Emit a result for every open call, an answer for every open request and the end of the open turn.
+    """Emit a result for every open call, an answer for every open request, partial replies and the end of the turn.
 
     The turn ends with `turn_end` if given, else as cancelled. The calls in `except_calls` and their approval requests
     stay open.
@@ -32,6 +32,8 @@ def close_unfinished(
         if call.id in except_calls:
             continue
         emit(ToolFinished(_unfinished_result(call.id, call.id in state.started)))
+    for message in state.partial_replies.messages():  # below the results of the calls before it
+        emit(MessageDone(message))
     if turn_end:
         emit(turn_end)
     elif state.turn:

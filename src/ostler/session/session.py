@@ -22,6 +22,8 @@ from ostler.core.events import (
     SessionOpened,
     StateChanged,
     Steered,
+    TextDelta,
+    ThoughtDelta,
     ToolCalled,
     ToolFinished,
     ToolStarted,
@@ -52,7 +54,8 @@ from ostler.session.call_runner import CallRunner, fault_from_exception, find_ea
 from ostler.session.checkpointing import Checkpointer
 from ostler.session.event_stream import EventStream, Subscription
 from ostler.session.journal_sync import JournalSync
-from ostler.session.masking import MASKED_NOTICE, MaskSecrets, mask_nothing
+from ostler.session.masking import MASKED_NOTICE, DeltaMask, MaskSecrets, mask_nothing
+from ostler.session.partial_reply_saver import PartialReplySaver
 from ostler.session.permissions import NoStandingRules, PermissionDecider
 from ostler.session.questions import QuestionAsker
 from ostler.session.repair import close_unfinished, unreported_damage
@@ -92,6 +95,8 @@ class LocalSession:
         self._spawner = spawner
         self._clock = clock
         self.mask = mask
+        self._delta_mask = DeltaMask(mask)
+        self._partial_reply_saver = PartialReplySaver(self.emit)
         self._mask_notice_sent = False
         self._records = journal.records()
         self._active_records = ActiveRecords(self._records)
@@ -216,6 +221,7 @@ class LocalSession:
         """Close everything, even if closing a part fails. The backend is closed only if it was opened."""
         self._closing = True
         async with AsyncExitStack() as closing:
+            closing.callback(self._partial_reply_saver.stop)
             closing.callback(close_journal)
             closing.callback(setattr, self, "_closed", True)
             closing.push_async_callback(self._journal_sync.aclose)
@@ -235,11 +241,15 @@ class LocalSession:
             return
         if isinstance(event, InfoChanged):
             event = InfoChanged(self._options.merge(event.info))
-        original, event = event, self.mask(event)
+        original = event = self._delta_mask.apply(event)
+        if isinstance(event, TextDelta | ThoughtDelta) and not event.text:
+            return
+        event = self.mask(event)
         envelope = Envelope(self._seq + event.persisted, self._clock(), event)
         if event.persisted:
             self._persist(envelope)
         self._publish(envelope, envelope.seq)
+        self._partial_reply_saver.on_event(event)
         if event is not original and not self._mask_notice_sent:
             self._mask_notice_sent = True
             self.emit(Notice("warning", MASKED_NOTICE))

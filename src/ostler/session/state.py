@@ -36,6 +36,7 @@ from ostler.core.protocols import Records
 from ostler.core.sessions import SessionInfo
 from ostler.core.tools import Todo, ToolCall
 from ostler.journal.active_records import ActiveRecords
+from ostler.journal.partial_replies import PartialReplies
 from ostler.journal.todos_file import current_todos
 
 # The events of a finished turn that still matter for the state.
@@ -76,6 +77,7 @@ class SessionState:
         self.usage: list[UsageReported] = []
         self.undelivered: dict[str, None] = {}
         self.queued: tuple[str, ...] = ()
+        self.partial_replies = PartialReplies()
         for event in events:
             self.apply(event)
 
@@ -91,6 +93,7 @@ class SessionState:
 
     def apply(self, event: Event) -> None:
         """Update the state with one event."""
+        self.partial_replies.apply(event)
         match event:
             case InfoChanged(info):
                 self.info = info

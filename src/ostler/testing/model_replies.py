@@ -45,6 +45,7 @@ class ScriptedReply:
     silent: bool = False
     comments: bool = False
     hold_at: tuple[int, Callable[[], Awaitable[object]]] | None = None
+    before_part: Callable[[int], Awaitable[object]] | None = None
     write_size: int = 0
     pause: float = 0.0
 
@@ -59,6 +60,10 @@ class ScriptedReply:
     def hold_after(self, parts: int, until: Callable[[], Awaitable[object]]) -> "ScriptedReply":
         """Write `parts` parts of the body, wait for `until`, then write the rest."""
         return replace(self, hold_at=(parts, until))
+
+    def paced_by(self, wait: Callable[[int], Awaitable[object]]) -> "ScriptedReply":
+        """Wait for `wait(index)` before each part of the body; the first text is part 1."""
+        return replace(self, before_part=wait)
 
     def with_framing(self, framing: Framing) -> "ScriptedReply":
         """Select the framing of the body: chunked, by length, or until close."""

@@ -201,6 +201,8 @@ class ScriptedModelServer:
                 break
             if reply.hold_at and index == reply.hold_at[0]:
                 await reply.hold_at[1]()
+            if reply.before_part:
+                await reply.before_part(index)
             if reply.cut_at is not None and sent + len(part) >= reply.cut_at:
                 await _write_part(reply, writer, part[: reply.cut_at - sent])
                 return _close_connection(writer, reset=reply.reset)

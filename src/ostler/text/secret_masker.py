@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from ostler.text.plain_view import escape_free_view, has_escapes, replace_spans
 
 MASK_MARKER = "***WITHHELD-BY-OSTLER***"
+_MAX_OPEN_ESCAPE = 64
 
 
 class SecretMasker:
@@ -26,6 +27,15 @@ class SecretMasker:
             text = text.replace(form, MASK_MARKER)
         return self._mask_between_escapes(text) if has_escapes(text) else text
 
+    def partial_secret_length(self, text: str) -> int:
+        """Return how many characters at the end of the text may be the start of a secret."""
+        complete = text[: len(text) - len(_open_escape(text))]
+        view = escape_free_view(complete)
+        for start in range(max(0, len(view.text) - len(self._forms[0]) + 1), len(view.text)):
+            if any(len(form) > len(view.text) - start and form.startswith(view.text[start:]) for form in self._forms):
+                return len(text) - view.original_span((start, start + 1))[0]
+        return 0
+
     def _mask_between_escapes(self, text: str) -> str:
         """Mask the secrets that terminal escapes split, such as the colours of `grep`."""
         for form in self._forms:
@@ -36,6 +46,12 @@ class SecretMasker:
 
     def __bool__(self) -> bool:
         return bool(self._forms)
+
+
+def _open_escape(text: str) -> str:
+    """Return the incomplete terminal escape at the end of the text."""
+    start = text.rfind("\x1b", -_MAX_OPEN_ESCAPE)
+    return text[start:] if start >= 0 and re.fullmatch(r"\x1b(?:\[[0-9;:]*)?", text[start:]) else ""
 
 
 def _encoded_forms(value: str) -> set[str]:

@@ -1,7 +1,12 @@
 """Truncates text in the middle and says how much is missing."""
 
+import re
+
 import msgspec
 
+from ostler.text.lazy_regex import lazy_regex
+
+_STREAM_MARKER = lazy_regex(r"^\[\.\.\. [0-9]+ bytes, ([0-9]{1,15}) lines omitted \.\.\.\]$", re.MULTILINE)
 # A cut may move by this fraction (1/n) of the head or tail to reach a line break.
 _LINE_REACH = 5
 # A cut may move by this many characters to keep a character and its combining marks together.
@@ -18,6 +23,11 @@ class TruncatedText(msgspec.Struct, frozen=True):
 
 def omission_marker(omitted: int, unit: str) -> str:
     return f"[... {omitted} {unit} omitted ...]"
+
+
+def omitted_lines(text: str) -> int:
+    """Return the number of lines that the markers of streams in a text stand for, without the markers themselves."""
+    return sum(int(match[1]) - 1 for match in _STREAM_MARKER.finditer(text))
 
 
 def truncate_middle(text: str, limit: int, *, unit: str = "characters") -> TruncatedText:
@@ -93,6 +103,7 @@ class HeadTail:
 
     def __init__(self, head: int, tail: int, errors: str = "replace") -> None:
         self.total = 0
+        self._newlines = 0
         self._errors = errors
         self._head_size = head
         self._tail_size = tail
@@ -105,6 +116,7 @@ class HeadTail:
 
     def feed(self, chunk: bytes) -> None:
         self.total += len(chunk)
+        self._newlines += chunk.count(b"\n")
         room = self._head_size - len(self._head)
         self._head += chunk[:room]
         rest = memoryview(chunk)[room:]
@@ -119,8 +131,10 @@ class HeadTail:
         if not self.truncated:
             return (self._head + self._tail).decode("utf-8", self._errors)
         head, tail = _drop_partial_end(self._head), _drop_partial_start(self._tail)
-        marker = omission_marker(self.total - len(head) - len(tail), "bytes")
         newline = "" if not head or head.endswith(b"\n") else "\n"
+        lines = self._newlines - head.count(b"\n") - tail.count(b"\n") - len(newline)
+        unit = f"bytes, {lines} lines" if lines > 0 else "bytes"
+        marker = omission_marker(self.total - len(head) - len(tail), unit)
         return f"{head.decode('utf-8', self._errors)}{newline}{marker}\n{tail.decode('utf-8', self._errors)}"
 
     def _trim(self) -> None:

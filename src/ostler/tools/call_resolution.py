@@ -7,7 +7,7 @@ import msgspec
 
 from ostler.core.errors import ToolError
 from ostler.core.protocols import Tool, Workspace
-from ostler.core.tools import ToolCall
+from ostler.core.tools import CALLS_THAT_CANNOT_RUN, ToolCall
 
 ToolsByName = Mapping[str, Tool[Any]]
 
@@ -44,6 +44,8 @@ async def _repair_call(call: ToolCall, tools: ToolsByName, workspace: Workspace)
     from ostler.tools.repair_types import RepairedArguments, convert_arguments
 
     name = resolve_tool_name(call.tool, tools)
+    if name is None and call.tool in CALLS_THAT_CANNOT_RUN and not call.arguments:
+        raise ToolError(CALLS_THAT_CANNOT_RUN[call.tool], code="bad_call")
     if name is None:
         raise _unknown_tool_error(call.tool, tools)
     spec = tools[name].spec

@@ -68,7 +68,7 @@ class WriteChunkTool(BaseTool[WriteChunkParams]):
         if params.final:
             written = await workspace.write_text(params.path, "".join(pieces))
             self._pending.pop(place.absolute, None)
-            return change_result(written, [f"{len(pieces)} pieces"])
+            return change_result(written, [f"{len(pieces)} piece{'' if len(pieces) == 1 else 's'}"])
         if len(self._pending) >= MAX_FILES and place.absolute not in self._pending:
             names = ", ".join(sorted(self._pending))
             raise ToolError(f"{MAX_FILES} files are unfinished: {names}", hint="finish one with final")

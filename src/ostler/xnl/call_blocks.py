@@ -21,10 +21,13 @@ _MISSING_ID = "MISSING_ID"
 _QUALIFIED_NAME = re.compile(r"(?<![\w$])[^\W\d][\w$]*\.[^\W\d][\w$]*")
 
 
-class FoundCall(msgspec.Struct, frozen=True):
+class FoundCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A call that can run. `source` is its code, if that was requested."""
+
     id: str
     function: str
     arguments: dict[str, Value]
+    source: str = ""
 
 
 class BadCall(msgspec.Struct, frozen=True):
@@ -59,14 +62,14 @@ def unclosed(text: str) -> XnlError | None:
     )
 
 
-def read_block(text: str) -> list[CallEntry]:
+def read_block(text: str, *, with_source: bool = False) -> list[CallEntry]:
     """Return the calls in one unquote block, in order. Never raises; an invalid block gives one `BadCall`."""
     try:
         nodes = parse(text).nodes
     except XnlError as error:
         return [BadCall(error.code, f"{error}: send the whole block again")]
     elements = [node for node in nodes if not isinstance(node, Comment) and node.tag == _TAG]
-    return keep_last_per_id(map(_read_entry, elements))
+    return keep_last_per_id(_read_entry(element, with_source=with_source) for element in elements)
 
 
 def keep_last_per_id(entries: Iterable[CallEntry]) -> list[CallEntry]:
@@ -83,7 +86,7 @@ def results_block(results: Sequence[tuple[str, str]]) -> str:
     return "\n".join([UNQUOTE_START, *elements, UNQUOTE_END])
 
 
-def _read_entry(element: Element) -> CallEntry:
+def _read_entry(element: Element, *, with_source: bool) -> CallEntry:
     fields = {**(element.attributes or {}), **element.metadata}
     id = _valid_id(fields.get("id"))
     if not isinstance(element, TextElement):
@@ -98,7 +101,7 @@ def _read_entry(element: Element) -> CallEntry:
         call = parse_call(element.text)
     except CallError as error:
         return bad_call(error.code, str(error))
-    return FoundCall(id, call.function, call.arguments)
+    return FoundCall(id, call.function, call.arguments, element.text if with_source else "")
 
 
 def _lacks_id(entry: CallEntry) -> bool:

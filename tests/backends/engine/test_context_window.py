@@ -193,6 +193,17 @@ async def test_without_auto_nothing_is_compacted(harness):
     assert harness.events_of(Pruned, Compacted) == []
 
 
+@pytest.mark.req("EN-8")
+async def test_short_conversation_is_not_compacted_and_costs_no_model_call(harness):
+    model = Model(script(Reply("Hello there."), Reply("Fine.")), limit=32_000)
+    await harness.open(model)
+    await harness.turn("hi")
+    await harness.turn("how are you?")
+    assert not await harness.session.apply(Compact())
+    assert len(model.requests) == 2
+    assert harness.events_of(Compacted) == []
+
+
 async def test_manual_compaction_and_revert(harness):
     model = LimitedServer(worker(6), limit=32_000)
     await harness.open(model, [probe_tool("x = 1\n" * 300)])

@@ -232,6 +232,23 @@ def test_queue_survives_a_kill(terminal, models):
         again.wait_for("> second thoughts")
 
 
+@pytest.mark.req("EN-16")
+def test_unsent_prompt_is_announced_below_the_history(terminal, models):
+    with models.playing(stall("body")) as server:
+        term = terminal("chat", *at(server))
+        term.ready()
+        term.type("first\r")
+        models.wait(server.wait_for_requests(1))
+        term.type("second thoughts\r")
+        term.wait_for("1 queued")
+        os.killpg(term.process.pid, signal.SIGKILL)
+        term.process.wait()
+        again = terminal("chat", "--continue", *at(server))
+        again.wait_for("> second thoughts")
+        shown = "\n".join(again.lines())
+    assert shown.index("> first") < shown.index("✗ cancelled") < shown.index("not sent because Ostler exited")
+
+
 @pytest.mark.req("CL-9")
 def test_bell_rings_if_enabled(terminal, models, ostler):
     config(ostler, '{"ui": {"bell": true}}')

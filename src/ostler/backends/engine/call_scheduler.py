@@ -36,7 +36,9 @@ class CallScheduler:
         if self.turn_end:
             return False
         tools = {tool.name: tool for tool in self._tools()}
-        resolved = [(call, tools.get(resolve_tool_name(call.tool, tools) or "")) for call in message.calls]
+        resolved = [
+            (call.without_source(), tools.get(resolve_tool_name(call.tool, tools) or "")) for call in message.calls
+        ]
         for call, spec in resolved:
             self._view.context.emit(ToolCalled(call, kind=spec.kind if spec else "other"))
         for call, spec in resolved:

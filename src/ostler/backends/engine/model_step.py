@@ -9,6 +9,7 @@ from ostler.backends.engine.history import join_pieces
 from ostler.core.errors import BackendError
 from ostler.core.events import (
     MessageDone,
+    MessageSnapshot,
     Notice,
     Retrying,
     TextDelta,
@@ -78,6 +79,11 @@ class ReplyBuilder:
         """Whether calls of the reply were already started."""
         return bool(self._pieces)
 
+    @property
+    def has_content(self) -> bool:
+        """Whether anything came since the last piece."""
+        return bool(self._parts or self._text_run)
+
     def add_text(self, text: str) -> None:
         self._add(TextContent, text)
 
@@ -90,7 +96,9 @@ class ReplyBuilder:
         self._end_run()
         call_id = self._new_id(chunk.id)
         self._ids.add(call_id)
-        call = ToolCall(call_id, chunk.tool, _parse_arguments(chunk.arguments), raw=chunk.arguments)
+        call = ToolCall(
+            call_id, chunk.tool, _parse_arguments(chunk.arguments), raw=chunk.arguments, source=chunk.source
+        )
         self._parts.append(CallPart(call))
         self._queue.append(call)
 
@@ -107,12 +115,13 @@ class ReplyBuilder:
             number += 1
         return requested
 
-    def reclassify_as_thought(self) -> None:
-        """Turn the text since the last piece into reasoning and drop the calls in it."""
+    def reclassify_as_thought(self) -> str:
+        """Turn the text since the last piece into reasoning, drop the calls in it, and return the reasoning."""
         self._end_run()
         text = "".join(part.text for part in self._parts if isinstance(part, TextContent | ThoughtPart))
         self.restart()
         self._add(ThoughtPart, text)
+        return text
 
     def restart(self) -> None:
         """Drop everything since the last piece."""
@@ -214,7 +223,7 @@ def _apply_chunk(chunk: ReplyChunk, reply: ReplyBuilder, context: BackendContext
             reply.add_thought(chunk)
             context.emit(ThoughtDelta(reply.piece_id, text))
         case TextReclassified():
-            reply.reclassify_as_thought()
+            context.emit(MessageSnapshot(reply.piece_id, thought=reply.reclassify_as_thought()))
         case CallChunk():
             reply.add_call(chunk)
         case Usage():
@@ -236,6 +245,8 @@ def _restart(chunk: RetryScheduled | FallbackStarted, reply: ReplyBuilder, conte
     if reply.has_started_calls:  # the same calls would run twice
         hint = 'the partial reply is saved; send "continue"'
         raise BackendError(f"{chunk.reason}; the reply is incomplete", code="cut", hint=hint)
+    if reply.has_content:
+        context.emit(MessageSnapshot(reply.piece_id))
     reply.restart()
     match chunk:
         case RetryScheduled(attempt, seconds, reason):
@@ -247,7 +258,7 @@ def _restart(chunk: RetryScheduled | FallbackStarted, reply: ReplyBuilder, conte
 def _announce(reply: ReplyBuilder, context: BackendContext) -> None:
     """Emit the calls before which the reply continues; calls at its end are emitted with the others."""
     for call in reply.take_queued_calls():
-        context.emit(ToolCalled(call))
+        context.emit(ToolCalled(call.without_source()))
 
 
 def _to_usage_event(usage: Usage, model: ModelClient) -> UsageReported:

@@ -1,21 +1,40 @@
 """The output formats of a headless run: text, simple, json and jsonl."""
 
 import sys
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 import msgspec
 
-from ostler.core.events import Envelope, Event
+from ostler.core.events import (
+    Envelope,
+    Event,
+    MessageDone,
+    MessageSnapshot,
+    TextDelta,
+    ThoughtDelta,
+    TurnEnded,
+)
 from ostler.frontends.headless.summary import RunSummary
 from ostler.rendering.style import Styler
 from ostler.rendering.wait_notices import WaitNotices
-from ostler.session.transcript import CallBlock, PromptBlock, TextBlock, TodosBlock, Transcript, TranscriptBlock
+from ostler.session.transcript import (
+    CallBlock,
+    NoticeBlock,
+    PromptBlock,
+    TextBlock,
+    TodosBlock,
+    Transcript,
+    TranscriptBlock,
+    TurnEndBlock,
+)
 from ostler.text.sanitise import sanitise
 from ostler.text.stderr import notify
 from ostler.wire.event_codec import encode_envelope
 
 if TYPE_CHECKING:
+    from ostler.frontends.headless.reply_writer import OpenReplies
     from ostler.rendering.tool_calls import ToolCallRenderer
 
 STOP_MESSAGES = {"timeout": "timed out; the answer may be incomplete", "cancelled": "cancelled"}
@@ -35,7 +54,7 @@ class RunOutput(Protocol):
 
 
 class TextOutput:
-    """Prints text, tool calls and results as soon as each is final. Parallel calls are shown in order."""
+    """Prints text as it arrives, and tool calls and results as soon as each is final. Parallel calls are in order."""
 
     machine_readable = False
 
@@ -43,19 +62,23 @@ class TextOutput:
         self._out = out
         self._paint = paint
         self._transcript = Transcript()
-        self._printed_blocks: set[str] = set()
         self._has_output = False
+        self._notices: list[str] = []
         self._waiting = WaitNotices()
 
     def on_event(self, envelope: Envelope) -> None:
-        _report_waiting(self._waiting, envelope.event)
-        block = self._transcript.apply(envelope.event)
-        if block is None or block.id in self._printed_blocks or isinstance(block, PromptBlock):
-            return
-        if isinstance(block, CallBlock):
-            self._print(self._calls.render(block))
-        elif block.final and not (self._calls.running and isinstance(block, TodosBlock)):  # the call shows its own plan
-            self._print_block(block)
+        event = envelope.event
+        _report_waiting(self._waiting, event, self._before_notice)
+        match event:
+            case TextDelta() | MessageSnapshot():
+                self._replies.on_event(event)
+                self._out.flush()
+            case MessageDone(message) if message.text or self._replies.is_open(message.id):
+                self._print_message(event)
+            case MessageDone() | ThoughtDelta():
+                pass
+            case _:
+                self._print_block(self._transcript.apply(event))
 
     @cached_property
     def _calls(self) -> "ToolCallRenderer":
@@ -63,21 +86,74 @@ class TextOutput:
 
         return ToolCallRenderer(self._paint)
 
-    def _print_block(self, block: TranscriptBlock) -> None:
+    @cached_property
+    def _replies(self) -> "OpenReplies":
+        from ostler.frontends.headless.reply_writer import RESTARTED, OpenReplies, ReplyWriter
+        from ostler.rendering.markdown_stream import MarkdownStream
+
+        def make_writer() -> ReplyWriter:
+            needs_gap = True
+
+            def write(text: str) -> None:
+                nonlocal needs_gap
+                gap, needs_gap = "\n" if needs_gap and self._has_output else "", False
+                self._has_output = True
+                self._calls.on_text()
+                self._out.write(gap + text)
+
+            note = f"  {self._paint(RESTARTED, 'yellow')}\n"
+            return ReplyWriter(write, lambda: MarkdownStream(self._paint, f"{self._paint('●', 'green')} "), note)
+
+        return OpenReplies(make_writer)
+
+    def _print_message(self, event: MessageDone) -> None:
+        """Print the rest of a streamed message with a mark below it, or a whole message below its heading."""
+        message = event.message
+        if not self._replies.is_open(message.id):
+            self._print_block(self._transcript.apply(event))
+            return
+        writer = self._replies.on_event(event)
+        if writer and writer.has_text and message.truncated:
+            self._print([self._paint("  [truncated]", "yellow")])
+        elif writer and writer.has_text:
+            self._print([self._paint("  ↑ PLAN" if message.is_intermediate else "  ↑ ANSWER", "dim")])
+        self._out.flush()
+
+    def _print_block(self, block: TranscriptBlock | None) -> None:
         from ostler.rendering.blocks import render_block
 
-        is_text = isinstance(block, TextBlock)
-        if is_text:
-            self._calls.on_text()
-        gap = [""] if self._has_output and is_text else []
-        self._printed_blocks.add(block.id)
-        self._print([*gap, *render_block(block, self._paint)])
+        match block:
+            case None | PromptBlock():
+                pass
+            case CallBlock():
+                self._print(self._calls.render(block))
+            case TodosBlock() if self._calls.running:
+                pass  # the call shows its own plan
+            case TextBlock():
+                self._calls.on_text()
+                self._print([*([""] if self._has_output else []), *render_block(block, self._paint)])
+            case NoticeBlock() if self._replies.is_mid_row:
+                self._notices += render_block(block, self._paint)  # printed below the reply
+            case TurnEndBlock():
+                self._replies.end()
+                self._print(render_block(block, self._paint))
+            case _:
+                self._print(render_block(block, self._paint))
 
     def _print(self, lines: list[str]) -> None:
-        self._has_output = self._has_output or bool(lines)
+        lines, self._notices = [*lines, *self._notices], []
+        if lines:
+            self._replies.break_row()
+            self._has_output = True
         for line in lines:
             self._out.write(line + "\n")
         self._out.flush()
+
+    def _before_notice(self) -> None:
+        """Keep a notice on standard error apart from the row that is being printed, if both are on the screen."""
+        if self._paint.columns() > 0:
+            self._replies.break_row()
+            self._out.flush()
 
     def close(self, summary: RunSummary) -> None:
         for refusal in summary.refusals:
@@ -85,34 +161,55 @@ class TextOutput:
 
 
 class SimpleOutput:
-    """Prints only the text of the answer or, with an output schema, only its value."""
+    """Prints only the text of the model as it arrives or, with an output schema, only the value of the answer."""
 
     machine_readable = False
 
-    def __init__(self, out: TextIO, *, structured: bool) -> None:
+    def __init__(self, out: TextIO, *, structured: bool, on_screen: bool = False) -> None:
+        """`on_screen`: the output is shown on a terminal."""
         self._out = out
         self._structured = structured
-        self._transcript = Transcript()
+        self._on_screen = on_screen
         self._waiting = WaitNotices()
-        self._printed = ""
 
     def on_event(self, envelope: Envelope) -> None:
-        _report_waiting(self._waiting, envelope.event)
-        block = self._transcript.apply(envelope.event)
-        if isinstance(block, TextBlock) and block.final and block.segment == "answer":
-            self._print_answer(block.text)
+        event = envelope.event
+        _report_waiting(self._waiting, event, self._before_notice)
+        if self._structured:
+            return
+        match event:
+            case TextDelta() | MessageSnapshot():
+                self._replies.on_event(event)
+                self._out.flush()
+            case MessageDone(message) if message.text or self._replies.is_open(message.id):
+                self._replies.on_event(event)
+                self._out.flush()
+            case TurnEnded():
+                self._replies.end()
+                self._out.flush()
+            case _:
+                pass
 
-    def _print_answer(self, text: str) -> None:
-        self._printed = text
-        if not self._structured:
-            self._print(sanitise(text).rstrip("\n"))
+    @cached_property
+    def _replies(self) -> "OpenReplies":
+        from ostler.frontends.headless.reply_writer import OpenReplies, ReplyWriter
+        from ostler.rendering.markdown_stream import MarkdownStream
+
+        def make_stream() -> MarkdownStream:
+            return MarkdownStream(Styler(enabled=False), "", "")
+
+        return OpenReplies(lambda: ReplyWriter(self._out.write, make_stream))
+
+    def _before_notice(self) -> None:
+        if self._on_screen:
+            self._replies.break_row()
+            self._out.flush()
 
     def close(self, summary: RunSummary) -> None:
         """Print the value, if any, and report notices, errors and denials on standard error."""
-        if summary.answer and summary.answer != self._printed:
-            self._print_answer(summary.answer)
         if self._structured and summary.reason == "done":
-            self._print(msgspec.json.encode(summary.output).decode())
+            self._out.write(msgspec.json.encode(summary.output).decode() + "\n")
+            self._out.flush()
         error = [summary.error.message] if summary.error else []
         limit = [f"the run reached a limit: {summary.limit}"] if summary.limit else []
         stopped = [STOP_MESSAGES[summary.reason]] if summary.reason in STOP_MESSAGES else []
@@ -124,10 +221,6 @@ class SimpleOutput:
             *(f"denied: {refusal}" for refusal in summary.refusals),
         ):
             notify(line)
-
-    def _print(self, line: str) -> None:
-        self._out.write(line + "\n")
-        self._out.flush()
 
 
 class JsonOutput:
@@ -165,9 +258,10 @@ class JsonlOutput:
         self._out.flush()
 
 
-def _report_waiting(waiting: WaitNotices, event: Event) -> None:
-    """Report on standard error why there is no output yet."""
+def _report_waiting(waiting: WaitNotices, event: Event, before: Callable[[], None] = lambda: None) -> None:
+    """Report on standard error why there is no output yet; call `before` first."""
     for line in waiting.render(event):
+        before()
         notify(line)
 
 
@@ -176,7 +270,7 @@ def make_output(output_format: str, paint: Styler, out: TextIO | None = None, *,
     out = out or sys.stdout
     match output_format:
         case "simple":
-            return SimpleOutput(out, structured=structured)
+            return SimpleOutput(out, structured=structured, on_screen=paint.columns() > 0)
         case "json":
             return JsonOutput(out)
         case "jsonl":

@@ -8,6 +8,7 @@ import msgspec
 from ostler.core.events import (
     Envelope,
     Event,
+    InfoChanged,
     PermissionAsked,
     QuestionAnswered,
     QuestionAsked,
@@ -84,14 +85,15 @@ class ChatController:
         self._cancelled = self._warned = False
         self._turn_started_at = 0.0
         self._chat_exit: ChatExit | None = None
+        self._unsent = ""  # prompts that an earlier process could not send
 
     async def run(self) -> ChatExit:
         """Run until the user leaves the session."""
+        self._unsent = self._turns.restore_queue() or self._services.take_unsent_prompts()
         following = asyncio.create_task(self._follow(self._session.subscribe(0)), name="follow")
         following.add_done_callback(self._on_session_end)
         self._status.environment_labels = self._services.environment_labels()
         self._console.set_completion(CompletionSource(self._services, self._commands, tuple(THEMES)))
-        self._restore_queue()
         self._continue()
         try:
             return await self._listen()
@@ -106,9 +108,10 @@ class ChatController:
         """Exit because the session ended or following it failed."""
         self._console.inject(ExitRequested(1))
 
-    def _restore_queue(self) -> None:
-        """Put prompts that an earlier process could not send back into the editor."""
-        if unsent := self._turns.restore_queue() or self._services.take_unsent_prompts():
+    def _restore_unsent(self) -> None:
+        """Put prompts that an earlier process could not send back into the editor, below the session's history."""
+        if unsent := self._unsent:
+            self._unsent = ""
             self.show_notice(["not sent because Ostler exited:"])
             self._console.restore_draft(unsent)
 
@@ -156,6 +159,8 @@ class ChatController:
                 self._console.alert(f"Ostler needs approval: {permission.title[:100]}")
             case QuestionAsked():
                 self._console.alert("Ostler has a question")
+            case InfoChanged():  # the last event of opening a session
+                self._restore_unsent()
             case _:
                 pass
         self._continue()

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Literal
 
+import msgspec
+
+from ostler.core.tools import QUOTED_CALL
 from ostler.models.dialects.call_json import TextCall
 from ostler.models.dialects.markdown_context import MarkdownContext
-from ostler.models.dialects.quoted_calls import QUOTED_CALL
 
 _PendingRule = Literal["line", "end"]
 
@@ -44,12 +46,12 @@ class CallBuffer:
         line = text[text.rfind("\n") + 1 :]
         self.at_line_start = (len(line) < len(text) or self.at_line_start) and not line.strip()
 
-    def add_calls(self, calls: list[TextCall]) -> None:
+    def add_calls(self, calls: list[TextCall], source: str) -> None:
         """Add calls that are valid regardless of what follows."""
         if self._rule == "line":
             self._emit_pending()
         self._release_as_text()
-        self._output += calls
+        self._output += _with_source(calls, source)
         self.mark_call()
 
     def add_calls_if_line_ends(self, calls: list[TextCall], source: str) -> None:
@@ -79,7 +81,7 @@ class CallBuffer:
         self._blanks.clear()
 
     def _hold_calls(self, calls: list[TextCall], source: str, rule: _PendingRule) -> None:
-        self._pending_calls += calls
+        self._pending_calls += _with_source(calls, source)
         self._pending_source.append(source)
         self._rule = rule
         self.at_line_start = True
@@ -124,3 +126,8 @@ class CallBuffer:
             self._blanks.clear()
             self._only_blanks = self.just_called = False
         self._output.append(text)
+
+
+def _with_source(calls: list[TextCall], source: str) -> list[TextCall]:
+    """Return the calls with the text they were found in at the first one."""
+    return [msgspec.structs.replace(call, source=source.strip()) for call in calls[:1]] + calls[1:]

@@ -28,10 +28,14 @@ _ARGUMENTS_MEMBER = re.compile(rf"""["'](?:{"|".join(_ARGUMENT_KEYS)})["']\s*:\s
 
 
 class TextCall(msgspec.Struct, frozen=True):
-    """A call found in text. `arguments` is JSON, or the model's text if it is not valid JSON."""
+    """A call found in text. `arguments` is JSON, or the model's text if it is not valid JSON.
+
+    `source` is the text of the call. Of several calls in one text, only the first has it.
+    """
 
     tool: str
     arguments: str
+    source: str = ""
 
 
 def may_be_call(reader: IncrementalReader, tools: KnownTools) -> ParseGenerator[bool]:

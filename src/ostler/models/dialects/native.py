@@ -80,6 +80,8 @@ def known_tools(tools: Iterable[ToolSpec], aliases: Mapping[str, str]) -> "tuple
 def to_chunks(found: "list[str | TextCall]", ids: CallIds) -> list[ReplyChunk]:
     """Convert texts and calls to chunks of a reply."""
     return [
-        TextChunk(item) if isinstance(item, str) else CallChunk(ids.allocate(), item.tool, item.arguments)
+        TextChunk(item)
+        if isinstance(item, str)
+        else CallChunk(ids.allocate(), item.tool, item.arguments, source=item.source)
         for item in found
     ]

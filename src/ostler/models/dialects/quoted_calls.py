@@ -6,11 +6,9 @@ from functools import cached_property
 
 import msgspec
 
-from ostler.core.tools import ToolCall, ToolResult
+from ostler.core.tools import QUOTED_CALL, ToolCall, ToolResult
 from ostler.models.model_types import AssistantMessage, RequestMessage, ToolResultsMessage, UserMessage
 
-# The name of a call that did not run because it was quoted; there is no tool with this name.
-QUOTED_CALL = "quoted_call"
 QUOTED_CALL_ERROR = (
     "Nothing ran: your answer ended with a call that is also in a text you were shown, so it was read as a quotation. "
     "If you want to make this call, use the tool interface, or write it between <tool_call> and </tool_call>."

@@ -145,7 +145,7 @@ class TextCallFinder:
         elif self._tagged_was_shown(self._reader.text_since_mark()):
             self._call_buffer.add_calls_if_last(calls, self._reader.text_since_mark())
         elif self._call_buffer.at_line_start:
-            self._call_buffer.add_calls(calls)
+            self._call_buffer.add_calls(calls, self._reader.text_since_mark())
         else:
             self._call_buffer.add_calls_if_line_ends(calls, self._reader.text_since_mark())
 

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 
 import msgspec
 
+from ostler.core.tools import UNREADABLE_CALL
 from ostler.models.call_ids import CallIds
 from ostler.models.dialects.call_json import KnownTools
 from ostler.models.dialects.history import to_text_history
 from ostler.models.dialects.markdown_context import MarkdownContext
 from ostler.models.dialects.native import known_tools, to_chunks
 from ostler.models.dialects.text_calls import TextCallFinder
-from ostler.models.dialects.xnl_calls import UNREADABLE_CALL, qualified_name, write_calls, write_results
+from ostler.models.dialects.xnl_calls import qualified_name, write_calls, write_results
 from ostler.models.loose_json import write_json
 from ostler.models.model_types import CallChunk, ModelRequest, ReplyChunk, TextChunk
 from ostler.xnl.call_blocks import FoundCall, read_block
@@ -66,10 +67,10 @@ class XnlCallParser:
     def _read_block_calls(self, text: str, source: str) -> list[CallChunk]:
         """Return the calls of a complete block. The last one has `may_start`, so all of them may start."""
         calls: list[CallChunk] = []
-        for entry in read_block(text):
+        for entry in read_block(text, with_source=True):
             if isinstance(entry, FoundCall):
                 arguments = write_json(entry.arguments).decode()
-                calls.append(CallChunk(self._ids.allocate(entry.id), entry.function, arguments))
+                calls.append(CallChunk(self._ids.allocate(entry.id), entry.function, arguments, source=entry.source))
             else:
                 calls += self._unreadable_call(source, entry.id or "")
         *before, last = calls or self._unreadable_call(source)

@@ -10,7 +10,6 @@ from ostler.xnl.tree import TextElement
 from ostler.xnl.writer import format
 
 BUILT_IN_NAMESPACE = "SysBuiltIn"
-UNREADABLE_CALL = "tool_call"
 
 _UNCLOSED = "Nothing ran: the block is not closed. Send the complete block again with its end marker."
 _NO_CALL = "Nothing ran: the block contains no <tool_call>. Write one, or omit the block."

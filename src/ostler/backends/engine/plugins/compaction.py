@@ -26,6 +26,8 @@ MAX_VERBATIM_SHARE = 0.6
 # With `tight`, unseen results stay in the history up to this share.
 MAX_UNSEEN_SHARE = 0.4
 MAX_NOTES_TOKENS = 3_000
+# Notes of the model are rarely shorter.
+MIN_NOTES_BYTES = 100
 
 
 async def compact(view: TurnView, room: float, *, tight: bool = False) -> bool:
@@ -42,7 +44,7 @@ async def compact(view: TurnView, room: float, *, tight: bool = False) -> bool:
         return False
     before = view.tokens
     summary = await _make_summary(view, old, upto_seq, room)
-    if message_size(UserMessage((TextContent(summary),))) >= sum(entry.size for entry in old):
+    if not summary or _summary_size(summary) >= sum(entry.size for entry in old):
         return False
     view.context.emit(Compacted(summary, upto_seq))
     report_context_usage(view)
@@ -74,7 +76,12 @@ def _unseen_start(entries: list[HistoryEntry], max_bytes: int) -> int:
     return start if sum(entry.size for entry in entries[start:]) <= max_bytes else len(entries)
 
 
+def _summary_size(summary: str) -> int:
+    return message_size(UserMessage((TextContent(summary),)))
+
+
 async def _make_summary(view: TurnView, old: list[HistoryEntry], upto_seq: int, room: float) -> str:
+    """Return the summary. It is empty if it would not be shorter, whatever notes the model would write."""
     records, size = view.context.records(), view.estimator.bytes_for
     plan = latest_event(records, "todos_changed")
     checklist = compaction_digest.render_todos(plan.items) if isinstance(plan, TodosChanged) else ""
@@ -88,6 +95,13 @@ async def _make_summary(view: TurnView, old: list[HistoryEntry], upto_seq: int, 
     fitted = compaction_digest.fit_to_bytes(
         messages, max(size(room * USER_TEXT_SHARE), size(room * MAX_VERBATIM_SHARE) - others)
     )
+    parts = {
+        "User messages, in order:": "\n".join(f"{n}. {text}" for n, text in enumerate(fitted, 1)),
+        "The plan:": "\n".join(todos),
+        "Files named in tool calls:": "\n".join(files),
+    }
+    if _summary_size(_join_parts(parts)) + MIN_NOTES_BYTES >= sum(entry.size for entry in old):
+        return ""
     if fitted != messages:
         view.context.emit(
             Notice(
@@ -95,12 +109,10 @@ async def _make_summary(view: TurnView, old: list[HistoryEntry], upto_seq: int, 
             )
         )
     notes = await _make_notes(view, old, limit) or "Last actions:\n" + compaction_digest.recent_actions(old, limit)
-    parts = {
-        "User messages, in order:": "\n".join(f"{n}. {text}" for n, text in enumerate(fitted, 1)),
-        "The plan:": "\n".join(todos),
-        "Files named in tool calls:": "\n".join(files),
-        "Notes:": notes,
-    }
+    return _join_parts({**parts, "Notes:": notes})
+
+
+def _join_parts(parts: dict[str, str]) -> str:
     return "\n\n".join([compaction_digest.HEADING, *(f"{title}\n{text}" for title, text in parts.items() if text)])
 
 
