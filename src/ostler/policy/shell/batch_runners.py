@@ -12,7 +12,13 @@ from ostler.policy.shell.shell_builtins import stdin_reason
 
 def _fill(arg: ExpandedWord, placeholder: str) -> ExpandedWord:
     """Replace a placeholder such as `{}` by a file name that is known only at run time."""
-    return ExpandedWord(re.sub(placeholder, UNKNOWN_TEXT, arg.text), arg.is_glob, tainted=arg.tainted)
+    text = re.sub(placeholder, UNKNOWN_TEXT, arg.text)
+    return ExpandedWord(text, arg.is_glob, tainted=arg.tainted or text != arg.text)
+
+
+def _read_word(text: str, is_glob: bool = False) -> ExpandedWord:
+    """Return a word with text that the command reads at run time."""
+    return ExpandedWord(text, is_glob, tainted=UNKNOWN_TEXT in text)
 
 
 def _xargs(call: CommandCall) -> str:
@@ -24,10 +30,10 @@ def _xargs(call: CommandCall) -> str:
     if placeholder:
         for item in items:
             call.evaluate_argv(
-                [ExpandedWord(arg.text.replace(placeholder, item), arg.is_glob) for arg in command], NO_STDIN
+                [_read_word(arg.text.replace(placeholder, item), arg.is_glob) for arg in command], NO_STDIN
             )
     else:
-        call.evaluate_argv([*command, *(ExpandedWord(item) for item in items)], NO_STDIN)
+        call.evaluate_argv([*command, *(_read_word(item) for item in items)], NO_STDIN)
     return ""
 
 
@@ -91,7 +97,7 @@ def _fd(call: CommandCall) -> str:
         if name in {"-x", "-X", "--exec", "--exec-batch"}:
             rest = [ExpandedWord(value)] * bool(value) + call.args[index + 1 :]
             argv = [_fill(arg, r"\{(?:|/|//|\.|/\.)\}") for arg in rest]
-            call.evaluate_argv([*argv, ExpandedWord(UNKNOWN_TEXT)], NO_STDIN)
+            call.evaluate_argv([*argv, _read_word(UNKNOWN_TEXT)], NO_STDIN)
             break
     return ""
 

@@ -427,6 +427,9 @@ def _no_script(path: str) -> str | None:
 
 def _expand_argument(word: ShellWord, shell: ShellState) -> list[ExpandedWord]:
     args = expansion.expand_word(word, shell)
+    if UNKNOWN_TEXT in word.raw:  # another command puts text there at run time, as `parallel` does for {}
+        for arg in args:
+            arg.tainted = True
     if arithmetic.is_tainted(word.parts, shell):
         for arg in args:
             arg.tainted, arg.from_output = True, arithmetic.is_from_output(word.parts, shell)

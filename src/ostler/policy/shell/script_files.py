@@ -29,7 +29,7 @@ def shell_script_reason(call: CommandCall, script: ExpandedWord, args: list[Expa
 
     Returns why it needs approval if its text is not known. What it would do is recorded by the evaluator.
     """
-    if script.from_output:
+    if script.from_output or (script.tainted and script.starts_unknown):
         return _UNKNOWN_SCRIPT
     if not script.literal and not script.tainted:  # from the environment
         return ""
