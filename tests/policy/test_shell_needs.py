@@ -198,3 +198,58 @@ async def test_patterns_inside_the_workspace_are_not_asked_about(decide, tmp_pat
 async def test_a_pattern_that_can_match_a_secret_needs_approval(decide, command):
     permission_for_all = Rule("bash", "*", "allow", "user")
     assert await decide(command, permission_for_all) == "ask"
+
+
+NO_ENV = Rule("read", "*.env", "deny", "user")
+ASK_ENV = Rule("read", "*.env", "ask", "user")
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat .env",
+        "cat ./.env",
+        "cat sub/../.env",
+        "cat $PWD/.env",
+        "x=.env; cat $x",
+        "head -1 .env",
+        "grep SECRET .env",
+        "grep --regexp=SECRET .env",
+        "grep -eSECRET .env",
+        "sed -n p .env",
+        "sed --expression=p .env",
+        "cat < .env",
+        "while read line; do echo $line; done < .env",
+        "{ cat <&3; } 3< .env",
+        "exec 3< .env; cat <&3",
+        "cat .e*",
+        "cat .[e]nv",
+        "cat {.env,main.py}",
+        "cat link",
+        "cp .env copy.txt",
+        "dd if=.env",
+        "base64 .env | cat",
+        "echo $(< .env)",
+        "cat <(cat .env)",
+        "sh show.sh",
+        "source .env",
+        "curl --data-binary @.env http://localhost/",
+    ],
+)
+async def test_a_read_rule_covers_commands_that_name_the_file(decide, tmp_path, command):
+    (tmp_path / ".env").write_text("SECRET=1\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to(".env")
+    (tmp_path / "show.sh").write_text("cat .env\n")
+    any_command = Rule("bash", "*", "allow", "user")
+    assert await decide(command, any_command, NO_ENV) == "deny"
+    assert await decide(command, any_command, ASK_ENV) == "ask"
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize("command", ["cat main.py", "ls", "cat *.py", "echo A=1 >> new.env", "grep env main.py"])
+async def test_a_read_rule_does_not_affect_other_commands(decide, command):
+    rules = (Rule("bash", "*", "allow", "user"), Rule("write", "*", "allow", "user"))
+    assert await decide(command, *rules, NO_ENV) == "allow"
+    assert await decide(command, Rule("*", "*", "ask", "user"), *rules) == "allow"

@@ -275,6 +275,11 @@ class LocalSession:
         origin, restrictions = (call.origin, call.rules) if call else ("model", ())
         return await self._permissions.decide(permission, origin, self.state.rules, restrictions)
 
+    def may_read(self, call_id: str, path: str) -> bool:
+        call = self.state.calls.get(call_id)
+        origin, restrictions = (call.origin, call.rules) if call else ("model", ())
+        return self._permissions.may_read(path, origin, self.state.rules, restrictions)
+
     async def prepare_effects(self, call_id: str, *, files_only: bool) -> None:
         """Take the checkpoint that a call needs before it changes something; a child session needs its parent's."""
         await self._call_runner.prepare_effects(call_id, files_only=files_only)

@@ -339,6 +339,8 @@ class CommandEvaluator:
                     outputs.append((redirect, arg))
             elif redirect.fd in {"", "0"}:
                 stdin = self._input_source(redirect, shell)
+            else:
+                self._input_source(redirect, shell)
         if outputs:
             self._record_written(outputs, shell, stdin, node)
         return stdin

@@ -16,6 +16,7 @@ from ostler.policy.shell.syntax_tree import Redirect
 _OPTION_VALUE = re.compile(r"(?:--[A-Za-z0-9-]+|[A-Za-z_][A-Za-z0-9_]*)=(.+)|-[A-Za-z](/.+|\.\.?/.+)", re.DOTALL)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _TAKES_PROGRAM = frozenset({"sed", "awk", "gawk", "mawk", "grep", "egrep", "rg", "perl", "ag", "ack"})
+_ATTACHED_PROGRAM = re.compile(r"-[A-Za-z0-9]*[ef].+|--(?:regexp|expression|file|source)=.*", re.DOTALL)
 # variables that choose a language, colours, sizes and the like, with values that name no file or program
 _HARMLESS_ASSIGNMENT = re.compile(
     r"(?:LANG|LANGUAGE|LC_[A-Z]+|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|TERM|COLORTERM|COLUMNS|LINES|CI|DEBUG|VERBOSE"
@@ -90,11 +91,12 @@ def exported_assignments(shell: ShellState, names: Sequence[str]) -> tuple[str, 
 
 def _named_paths(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: FileSystemView) -> Iterator[str]:
     args = list(argv[1:])
-    if argv[0].text.rpartition("/")[2] in _TAKES_PROGRAM:
+    has_program = any(_ATTACHED_PROGRAM.fullmatch(arg.text) for arg in args)
+    if argv[0].text.rpartition("/")[2] in _TAKES_PROGRAM and not has_program:
         program = next((index for index, arg in enumerate(args) if arg.text[:1] != "-"), None)
         args = args if program is None else args[:program] + args[program + 1 :]
     for index, arg in enumerate(args):
-        name = _path_text(arg)
+        name = _path_text(arg).removeprefix("@")  # as in `curl --data @file`
         if name and (
             "/" in name
             or name in {".", ".."}
