@@ -253,3 +253,21 @@ async def test_a_read_rule_does_not_affect_other_commands(decide, command):
     rules = (Rule("bash", "*", "allow", "user"), Rule("write", "*", "allow", "user"))
     assert await decide(command, *rules, NO_ENV) == "allow"
     assert await decide(command, Rule("*", "*", "ask", "user"), *rules) == "allow"
+
+
+@pytest.mark.req("SH-5")
+async def test_a_link_to_a_private_key_is_recognised(decide, tmp_path):
+    key = tmp_path / "home" / ".ssh" / "id_rsa"
+    key.parent.mkdir(parents=True)
+    key.write_text("x\n")
+    (tmp_path / "notes.txt").symlink_to(key)
+    (tmp_path / "docs").symlink_to(key.parent)
+    for command in ("cat notes.txt", "base64 docs/id_rsa", "cat < notes.txt", "sort docs/id_*"):
+        assert await decide(command, Rule("bash", "*", "allow", "user")) == "ask", command
+
+
+@pytest.mark.req("PM-5")
+async def test_a_loop_variable_is_an_assignment(decide, monkeypatch):
+    monkeypatch.setenv("GIT_DIR", "x")
+    assert await decide("for GIT_DIR in evil; do git status; done", GIT_STATUS) == "ask"
+    assert await decide("for name in a b; do git status; done", GIT_STATUS) == "allow"

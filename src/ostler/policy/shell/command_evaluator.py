@@ -337,10 +337,9 @@ class CommandEvaluator:
             elif redirect.op in _OUTPUT_OPERATORS:
                 if arg := self._output_target(redirect, shell):
                     outputs.append((redirect, arg))
-            elif redirect.fd in {"", "0"}:
-                stdin = self._input_source(redirect, shell)
             else:
-                self._input_source(redirect, shell)
+                source = self._input_source(redirect, shell, node)
+                stdin = source if redirect.fd in {"", "0"} else stdin
         if outputs:
             self._record_written(outputs, shell, stdin, node)
         return stdin
@@ -354,7 +353,7 @@ class CommandEvaluator:
         text = expansion.expand_unsplit(word.parts, shell) + ending
         return StdinSource("text", text, tainted=arithmetic.is_tainted(word.parts, shell))
 
-    def _input_source(self, redirect: Redirect, shell: ShellState) -> StdinSource:
+    def _input_source(self, redirect: Redirect, shell: ShellState, node: CommandNode | CompoundNode) -> StdinSource:
         args = expansion.expand_word(redirect.target, shell)
         if len(args) != 1 or redirect.op == "<&":
             return UNKNOWN_PIPE
@@ -364,6 +363,9 @@ class CommandEvaluator:
         if not arg.exact or arg.text.startswith(("/dev/tcp/", "/dev/udp/", "/dev/fd/")):
             return UNKNOWN_PIPE
         self.input_paths += shell.resolve_paths(arg.text)
+        is_ssh_add = isinstance(node, CommandNode) and bool(node.words) and node.words[0].raw == "ssh-add"
+        if not is_ssh_add and (reason := data_leaks.secret_input_reason(shell.resolve_paths(arg.text))):
+            self.confirm(reason)
         for path in shell.resolve_paths(arg.text):
             if path in self.written_files:
                 content = self.written_files[path]
