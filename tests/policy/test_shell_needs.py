@@ -271,3 +271,30 @@ async def test_a_loop_variable_is_an_assignment(decide, monkeypatch):
     monkeypatch.setenv("GIT_DIR", "x")
     assert await decide("for GIT_DIR in evil; do git status; done", GIT_STATUS) == "ask"
     assert await decide("for name in a b; do git status; done", GIT_STATUS) == "allow"
+
+
+SETTERS = ("export", "declare", "printf", "read", "eval", "builtin", "set", ":")
+
+
+@pytest.mark.req("PM-5")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "export GIT_DIR=x; git status",
+        "declare -x GIT_DIR=x; git status",
+        "GIT_DIR=x; export GIT_DIR; git status",
+        "builtin export GIT_DIR=x; git status",
+        "set -a; GIT_DIR=x; git status",
+        "set -o allexport; GIT_DIR=x; git status",
+        ": ${GIT_DIR:=x}; export GIT_DIR; git status",
+        "if export GIT_DIR=x; then git status; fi",
+        "eval export GIT_DIR=x; git status",
+        "printf -v HOME x; git status",
+        "read HOME <<< x; git status",
+    ],
+)
+async def test_a_rule_for_export_does_not_extend_the_rule_for_another_command(decide, command):
+    setters = [Rule("bash", f"{name} *", "allow", "user") for name in SETTERS]
+    assert await decide(command, GIT_STATUS, *setters) == "ask"
+    allowed = [Rule("bash", f"{name}=* git status *", "allow", "user") for name in ("GIT_DIR", "HOME")]
+    assert await decide(command, GIT_STATUS, *setters, *allowed) == "allow"

@@ -238,7 +238,7 @@ class CommandEvaluator:
         own_program = bool(argv) and "/" in argv[0].text and argv[0].text[0] != "/"
         names = [self._evaluate_assignment(word, shell, own_program) for word in node.assignments]
         if not argv:
-            shell.exported = exported_assignments(shell, names)
+            shell.exported = exported_assignments(shell, names, exports=shell.exports_all)
             return
         index = len(self.commands)
         assignments = (*shell.exported, *(describe_assignment(name, shell) for name in names))

@@ -82,9 +82,9 @@ def describe_assignment(name: str, shell: ShellState) -> str:
     return f"{name}={text.replace(UNKNOWN_TEXT, _UNKNOWN_MARK)}"
 
 
-def exported_assignments(shell: ShellState, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the assignments that change the environment: their variables are there already."""
-    changed = [name for name in names if name in os.environ]
+def exported_assignments(shell: ShellState, names: Sequence[str], *, exports: bool = False) -> tuple[str, ...]:
+    """Return the assignments that change the environment: their variables are there already, or it `exports` them."""
+    changed = [name for name in names if exports or name in os.environ]
     kept = [text for text in shell.exported if text.partition("=")[0] not in changed]
     return (*kept, *(describe_assignment(name, shell) for name in changed))
 
