@@ -195,7 +195,7 @@ def _popd(call: CommandCall) -> str:
 
 def _set(call: CommandCall) -> str:
     texts = call.arg_texts()
-    call.shell.exports_all |= bool(texts) and bool((re.match(r"-(?!-)\w*a", texts[0]) or "allexport" in texts))
+    call.shell.exports_all |= bool(texts) and bool(re.match(r"-(?!-)\w*a", texts[0]) or "allexport" in texts)
     while texts and re.match(r"[-+](?!-)\w", texts[0]):
         del texts[: 2 if texts[0] in {"-o", "+o"} else 1]
     if texts:
