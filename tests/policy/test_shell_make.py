@@ -131,6 +131,7 @@ def check(tmp_path, monkeypatch):
         "sh -c 'make clean'",
         "for t in docs clean; do make $t; done",
         "make $(cat a.c)",
+        'make --eval="$(cat a.c)"',
         'make "$TARGET_OF_MAKE"',
         "printf 'x:\\n\\trm a.c\\n' > x.mk; make -f x.mk",
         "make --eval='x: ; rm a.c' x",

@@ -78,6 +78,7 @@ def check(tmp_path):
         "npm run-script clean",
         "npm run --silent clean",
         "npm run release",
+        'npm run "$(cat x)"',
         "npm test",
         "npm t",
         "npm install",

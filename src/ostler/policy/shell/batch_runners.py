@@ -109,6 +109,9 @@ def _parallel(call: CommandCall) -> str:
     words = [arg.text for arg in options.operands]
     separator = next((index for index, word in enumerate(words) if word.startswith(":::")), len(words))
     command, commands = words[:separator], words[separator + 1 :]
+    if command and options.has("q", "quote"):
+        call.evaluate_argv([_fill(arg, r"\{[^ }]*\}") for arg in options.operands[:separator]], NO_STDIN)
+        return ""
     if command:
         text = re.sub(r"\{[^ }]*\}", UNKNOWN_TEXT, " ".join(command))
         call.evaluate_text(text if UNKNOWN_TEXT in text else f"{text} {UNKNOWN_TEXT}", NO_STDIN)

@@ -1,13 +1,12 @@
 """Detects secrets that are read, files that are uploaded, and remote deletions."""
 
-import os.path
 import re
 from collections.abc import Sequence
 
 from ostler.policy.danger_tables import SECRET_FILE, split_names
 from ostler.policy.shell.command_call import CommandCall
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
-from ostler.policy.shell.path_patterns import matches_secret
+from ostler.policy.shell.path_patterns import matches_secret, real_path
 from ostler.policy.shell.shell_state import ShellState
 from ostler.policy.shell.syntax_tree import CommandNode
 
@@ -75,14 +74,12 @@ def _named_texts(arg: ExpandedWord, shell: ShellState) -> tuple[str, ...]:
     if not arg.exact or arg.text.startswith("-") or " " in arg.text:
         return (arg.text,)
     paths = shell.resolve_paths(arg.text) if len(arg.text) < _MAX_PATH else ()
-    return (arg.text, *paths, *(os.path.realpath(path) for path in paths if "\0" not in path))
+    return (arg.text, *paths, *map(real_path, paths))
 
 
 def secret_input_reason(paths: Sequence[str]) -> str:
     """Return why reading from a file needs approval: it is secret."""
-    secret = next(
-        (path for path in paths if SECRET_FILE.search(path) or SECRET_FILE.search(os.path.realpath(path))), ""
-    )
+    secret = next((path for path in paths if SECRET_FILE.search(path) or SECRET_FILE.search(real_path(path))), "")
     return f"reads {secret}, which is secret" if secret else ""
 
 

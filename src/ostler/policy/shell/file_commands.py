@@ -215,7 +215,7 @@ _MAX_PARTS = 10000
 
 def _existing_parts(call: CommandCall, prefix: ExpandedWord, rest: str) -> list[ExpandedWord]:
     """Return an existing file that has the name of a part: the prefix, and a rest that matches the expression."""
-    if not prefix.exact:
+    if not prefix.exact or not prefix.text.isprintable():
         return []
     from glob import escape, iglob
 

@@ -2,10 +2,10 @@
 
 import os
 import re
-import shlex
 from collections.abc import Sequence
 
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
+from ostler.policy.shell.command_evaluator import shell_quote
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, literal_words
 from ostler.policy.shell.make_expansion import MakeExpander, MakeTooLarge, match_pattern
 from ostler.policy.shell.makefiles import Makefile, MakeRule
@@ -28,6 +28,8 @@ def _make(call: CommandCall) -> str:
     run = _MakeRun(call, dry=options.has("n", "just-print", "dry-run", "recon", "q", "question", "t", "touch"))
     for folder in options.values("C", "directory"):
         run.enter_folder(folder)
+    if any(not arg.literal for arg in options.values("eval", "E")):
+        return "runs commands that are known only at run time"
     reason = run.load(options.values("f", "file", "makefile"), [arg.text for arg in options.values("eval", "E")])
     for arg in options.operands:
         name, equals, value = arg.text.partition("=")
@@ -156,7 +158,7 @@ class _MakeRun:
 
     def _lookup(self, name: str) -> str:
         if name == "MAKE":
-            return " ".join(["make", *(f"{key}={shlex.quote(value)}" for key, value in self.overrides.items())])
+            return " ".join(["make", *(f"{key}={shell_quote(value)}" for key, value in self.overrides.items())])
         value = self._shell.lookup("PWD" if name == "CURDIR" else name)
         if isinstance(value, str) and name != "SHELL":
             return value

@@ -140,7 +140,7 @@ class MakeExpander:
         from glob import iglob
 
         is_far = any(pattern.startswith("/") or pattern.count("/") > 3 for pattern in patterns.split())
-        if UNKNOWN_TEXT in patterns or is_far or not self._folder:
+        if not patterns.replace("\n", " ").isprintable() or is_far or not self._folder:
             return UNKNOWN_TEXT
         found = [
             match

@@ -34,11 +34,19 @@ def matches_secret(pattern: str, shell: ShellState) -> bool:
     )
 
 
+def real_path(path: str) -> str:
+    """Return a path with its links resolved, or the path itself if no file can have that name."""
+    try:
+        return os.path.realpath(path)
+    except ValueError:
+        return path
+
+
 def _behind_links(pattern: str) -> str:
     """Return an absolute pattern with the links in its leading folders resolved."""
     parts = pattern.split("/")
     count = next((index for index, part in enumerate(parts) if set("*?[") & set(part)), len(parts))
-    folder = os.path.realpath("/".join(parts[:count]) or "/") if "\0" not in pattern else "/"
+    folder = real_path("/".join(parts[:count]) or "/")
     return "/".join([folder.rstrip("/"), *parts[count:]])
 
 

@@ -2,7 +2,6 @@
 
 import os.path
 import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from ostler.policy.danger_tables import split_names
 from ostler.policy.shell import unknown_programs
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
+from ostler.policy.shell.command_evaluator import shell_quote
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import parse_options
 from ostler.policy.shell.shell_state import ShellState
@@ -96,10 +96,12 @@ def _evaluate_scripts(call: CommandCall, file: TaskFile, names: list[str], args:
         return
     if parse_options(call.args).has(*_WORKSPACE_OPTIONS):
         call.unknown_reason = _OTHER_PACKAGES
+    if UNKNOWN_TEXT in "".join(names):
+        names = list(scripts)
     texts = [(name, scripts[name]) for name in names if isinstance(scripts.get(name), str)]
     with call.evaluator.inside_script(f"{file.path}:{names}", call) as is_new:
         for name, text in texts if is_new else ():
-            words = [arg.text if UNKNOWN_TEXT in arg.text else shlex.quote(arg.text) for arg in args]
+            words = [arg.text if UNKNOWN_TEXT in arg.text else shell_quote(arg.text) for arg in args]
             is_hook = name.startswith(("pre", "post")) and name != names[len(names) // 2]
             line = text if is_hook else " ".join([text, *words])
             call.evaluator.evaluate_text(line, file.shell.fork(), NO_STDIN, ())
