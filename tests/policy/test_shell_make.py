@@ -93,6 +93,7 @@ def check(tmp_path, monkeypatch):
     add("big/Makefile", "A = aaaaaaaaaaaaaaaa\n" + "".join(
         f"A{i} = $(A{i - 1 if i else ''})$(A{i - 1 if i else ''})\n" for i in range(30)
     ) + "all:\n\techo $(A29)\n")  # fmt: skip
+    add("wide/Makefile", f"X = $(subst a,{'b' * 50000},{'a' * 50000})\nall:\n\techo $(X)\n")
     add("evals/Makefile", "$(eval $(call x,y))\nall:\n\techo hi\n")
     add("shellrun/Makefile", "all: $(shell echo app)\n\techo\n%.o: %.c\n\tgcc -o $@ $<\nclean:\n\trm *.o\n")
     add("goal/Makefile", ".DEFAULT_GOAL := wipe\nall:\n\techo hi\nwipe:\n\trm x\n")
@@ -165,7 +166,16 @@ def test_a_target_that_only_compiles_is_ordinary(check, line):
 
 @pytest.mark.req("SH-5")
 @pytest.mark.parametrize(
-    "line", ["make deploy", "make outside", "make -C generated", "make -C evals", "make -C big", "make -C shellrun"]
+    "line",
+    [
+        "make deploy",
+        "make outside",
+        "make -C generated",
+        "make -C evals",
+        "make -C big",
+        "make -C wide",
+        "make -C shellrun",
+    ],
 )
 def test_a_makefile_that_cannot_be_read_for_certain_is_an_unknown_program(check, line):
     found = check(line)

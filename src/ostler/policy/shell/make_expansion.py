@@ -11,6 +11,7 @@ from ostler.policy.shell.makefiles import BUILT_IN
 
 MAX_LENGTH = 262144  # characters of all expansions together
 _MAX_DEPTH = 24
+_MAX_PRODUCT = 10_000_000  # characters that a text function may produce
 _MAX_MATCHES = 500
 _FUNCTION = re.compile(r"([a-z][a-z-]+)[ \t\n]+(.*)", re.DOTALL)
 _SUBSTITUTION = re.compile(r"([^:=\s]+):([^=]*)=(.*)", re.DOTALL)
@@ -123,6 +124,8 @@ class MakeExpander:
         elif name in {"if", "or", "and"} and UNKNOWN_TEXT not in arguments[0]:
             return _choose(name, [argument.strip() for argument in arguments])
         elif name in _TEXT_FUNCTIONS and UNKNOWN_TEXT not in "".join(arguments):
+            if len(arguments[-1]) * max(len(argument) for argument in arguments) > _MAX_PRODUCT:
+                raise MakeTooLarge
             try:
                 return _TEXT_FUNCTIONS[name](arguments)
             except IndexError:
