@@ -289,3 +289,23 @@ def test_home_folder_is_expanded(name):
 )
 def test_shortening_a_missing_file_needs_approval(form, size, verdict):
     assert analyse_line(form.format(size)).verdict == verdict
+
+
+@pytest.mark.req("SH-3")
+@pytest.mark.parametrize(
+    ("line", "verdict"),
+    [
+        ("split -d a.txt part", "confirm"),
+        ("split a.txt page --additional-suffix=.txt", "confirm"),
+        ("split -a 7 a.txt lon", "confirm"),
+        ("csplit -b %d.txt a.txt 1", "confirm"),
+        ("zstd -d -f packed.zst", "confirm"),
+        ("split a.txt new", "ordinary"),
+        ("split a.txt lon", "ordinary"),
+        ("zstd -d packed.zst", "ordinary"),
+    ],
+)
+def test_writing_parts_over_existing_files_needs_approval(tmp_path, line, verdict):
+    for name in ("a.txt", "part07", "pageab.txt", "longername", "xx7.txt", "packed"):
+        (tmp_path / name).write_text("x")
+    assert analyse(line, cwd=str(tmp_path)).verdict == verdict

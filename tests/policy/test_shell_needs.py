@@ -198,3 +198,103 @@ async def test_patterns_inside_the_workspace_are_not_asked_about(decide, tmp_pat
 async def test_a_pattern_that_can_match_a_secret_needs_approval(decide, command):
     permission_for_all = Rule("bash", "*", "allow", "user")
     assert await decide(command, permission_for_all) == "ask"
+
+
+NO_ENV = Rule("read", "*.env", "deny", "user")
+ASK_ENV = Rule("read", "*.env", "ask", "user")
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat .env",
+        "cat ./.env",
+        "cat sub/../.env",
+        "cat $PWD/.env",
+        "x=.env; cat $x",
+        "head -1 .env",
+        "grep SECRET .env",
+        "grep --regexp=SECRET .env",
+        "grep -eSECRET .env",
+        "sed -n p .env",
+        "sed --expression=p .env",
+        "cat < .env",
+        "while read line; do echo $line; done < .env",
+        "{ cat <&3; } 3< .env",
+        "exec 3< .env; cat <&3",
+        "cat .e*",
+        "cat .[e]nv",
+        "cat {.env,main.py}",
+        "cat link",
+        "cp .env copy.txt",
+        "dd if=.env",
+        "base64 .env | cat",
+        "echo $(< .env)",
+        "cat <(cat .env)",
+        "sh show.sh",
+        "source .env",
+        "curl --data-binary @.env http://localhost/",
+    ],
+)
+async def test_a_read_rule_covers_commands_that_name_the_file(decide, tmp_path, command):
+    (tmp_path / ".env").write_text("SECRET=1\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to(".env")
+    (tmp_path / "show.sh").write_text("cat .env\n")
+    any_command = Rule("bash", "*", "allow", "user")
+    assert await decide(command, any_command, NO_ENV) == "deny"
+    assert await decide(command, any_command, ASK_ENV) == "ask"
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize("command", ["cat main.py", "ls", "cat *.py", "echo A=1 >> new.env", "grep env main.py"])
+async def test_a_read_rule_does_not_affect_other_commands(decide, command):
+    rules = (Rule("bash", "*", "allow", "user"), Rule("write", "*", "allow", "user"))
+    assert await decide(command, *rules, NO_ENV) == "allow"
+    assert await decide(command, Rule("*", "*", "ask", "user"), *rules) == "allow"
+
+
+@pytest.mark.req("SH-5")
+async def test_a_link_to_a_private_key_is_recognised(decide, tmp_path):
+    key = tmp_path / "home" / ".ssh" / "id_rsa"
+    key.parent.mkdir(parents=True)
+    key.write_text("x\n")
+    (tmp_path / "notes.txt").symlink_to(key)
+    (tmp_path / "docs").symlink_to(key.parent)
+    for command in ("cat notes.txt", "base64 docs/id_rsa", "cat < notes.txt", "sort docs/id_*"):
+        assert await decide(command, Rule("bash", "*", "allow", "user")) == "ask", command
+
+
+@pytest.mark.req("PM-5")
+async def test_a_loop_variable_is_an_assignment(decide, monkeypatch):
+    monkeypatch.setenv("GIT_DIR", "x")
+    assert await decide("for GIT_DIR in evil; do git status; done", GIT_STATUS) == "ask"
+    assert await decide("for name in a b; do git status; done", GIT_STATUS) == "allow"
+
+
+SETTERS = ("export", "declare", "printf", "read", "eval", "builtin", "set", ":")
+
+
+@pytest.mark.req("PM-5")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "export GIT_DIR=x; git status",
+        "declare -x GIT_DIR=x; git status",
+        "GIT_DIR=x; export GIT_DIR; git status",
+        "builtin export GIT_DIR=x; git status",
+        "set -a; GIT_DIR=x; git status",
+        "set -o allexport; GIT_DIR=x; git status",
+        ": ${GIT_DIR:=x}; export GIT_DIR; git status",
+        "if export GIT_DIR=x; then git status; fi",
+        "eval export GIT_DIR=x; git status",
+        "printf -v HOME x; git status",
+        "read HOME <<< x; git status",
+    ],
+)
+async def test_a_rule_for_export_does_not_extend_the_rule_for_another_command(decide, command):
+    setters = [Rule("bash", f"{name} *", "allow", "user") for name in SETTERS]
+    assert await decide(command, GIT_STATUS, *setters) == "ask"
+    allowed = [Rule("bash", f"{name}=* git status *", "allow", "user") for name in ("GIT_DIR", "HOME")]
+    assert await decide(command, GIT_STATUS, *setters, *allowed) == "allow"

@@ -29,6 +29,8 @@ def check(tmp_path):
     add("stranger.sh", "acme-tool deploy\n")
     add("binary.sh", "\0\0")
     add("long.sh", "echo hi\n" * 30000)
+    add("configure", "#! /bin/sh\n" + "echo hi\n" * 30000)
+    add("binary", "\x7fELF\0" + "x" * 200000)
     add("broken.sh", "echo 'open\n")
     add("tool.py", "#!/usr/bin/env python3\nprint(1)\n")
     return run
@@ -94,6 +96,15 @@ def test_a_script_with_an_unknown_program_is_an_unknown_program(check):
     assert (found.verdict, found.no_danger_found) == ("confirm", True)
     assert [command.text for command in found.commands] == ["sh stranger.sh"]
     assert found.commands[0].unknown_reason
+
+
+@pytest.mark.req("SH-5")
+def test_a_program_that_is_a_long_shell_script_is_an_unknown_program(check, tmp_path):
+    for name in ("configure", "binary"):
+        (tmp_path / name).chmod(0o755)
+    found = check("./configure --prefix=out")
+    assert (found.verdict, found.no_danger_found) == ("confirm", True)
+    assert check("./binary").verdict == "ordinary"
 
 
 @pytest.mark.req("SH-7")

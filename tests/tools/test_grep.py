@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from ostler.core.permission import Rule
+from ostler.policy.verdict import Policy
 from ostler.tools import search_native, search_ripgrep
 from ostler.tools.search import LINE_WIDTH
 
@@ -365,3 +367,21 @@ async def test_ripgrep_in_the_workspace_is_not_run(harness, monkeypatch, tmp_pat
     monkeypatch.setattr(search.sys, "executable", "/nonexistent/python")
     await harness.ok("grep", pattern="x")
     assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize("mode", ["lines", "files", "count"])
+@pytest.mark.parametrize("action", ["deny", "ask"])
+async def test_files_that_a_read_rule_does_not_allow_are_skipped(make_harness, mode, action):
+    rules = (Rule("*", "*", "allow"), Rule("read", "*.env", action, "user"))
+    tools = make_harness(policy=Policy(rules=rules))
+    tools.file(".env", "needle secret\n")
+    tools.file("a.txt", "a needle\n")
+    result = await tools.ok("grep", pattern="needle", mode=mode)
+    assert "a.txt" in result.for_model
+    assert ".env" not in result.for_model
+    assert "secret" not in result.for_model
+    assert "secret" not in str(result.data)
+    assert "[1 file with matches skipped, which a permission rule for read does not allow]" in result.for_model
+    result = await tools.ok("grep", pattern="needle", path=".env", mode=mode)
+    assert "secret" not in result.for_model

@@ -71,6 +71,10 @@ class ChildSession(LocalSession):
         request = msgspec.structs.replace(permission, title=title, call_id=self._task.id)
         return await self._parent.decide_for_child(request, asks if own.action == "ask" else ())
 
+    def may_read(self, call_id: str, path: str) -> bool:
+        """Return whether both the child's own rules and the parent's allow it."""
+        return super().may_read(call_id, path) and self._parent.may_read(self._task.id, path)
+
     async def record_start(self, event: ToolStarted, *, files_only: bool = False) -> None:
         """What a child changes is undone with its parent's turn."""
         if event.effects:

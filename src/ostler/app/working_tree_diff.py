@@ -50,5 +50,8 @@ class _ReadOnlyToolContext(msgspec.Struct, frozen=True):
     async def ask(self, question: Question) -> QuestionReply:
         return QuestionReply("decline")
 
+    def may_read(self, path: str) -> bool:
+        return True
+
     async def spawn(self, task: ChildTask) -> ToolResult:
         raise NotImplementedError

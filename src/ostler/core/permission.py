@@ -17,6 +17,7 @@ class Need(msgspec.Struct, frozen=True, omit_defaults=True):
     `danger` is how the policy classifies it. `confirm` can only be allowed by the user, once per call; `deny` never.
     `stranger` is an unknown program: it needs approval, unless a rule names it. `rule_pattern` is the pattern for a
     standing rule, if the user wants one. `sandboxed` means that it runs inside the operating system's sandbox.
+    With `implied`, a command may do it, such as reading a file that it names: only rules for this key apply.
     """
 
     key: str
@@ -25,6 +26,7 @@ class Need(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = msgspec.field(name="why", default="")
     rule_pattern: str = msgspec.field(name="always", default="")
     sandboxed: bool = msgspec.field(name="confined", default=False)
+    implied: bool = False
 
 
 class AnswerOption(msgspec.Struct, frozen=True):

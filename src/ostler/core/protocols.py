@@ -55,6 +55,9 @@ class BackendContext(Protocol):
     async def decide(self, permission: Permission) -> Decision:
         """Ask the policy, then the user if the policy requires approval."""
 
+    def may_read(self, call_id: str, path: str) -> bool:
+        """Return whether the rules let a call show the content of a file."""
+
     async def ask(self, question: Question) -> QuestionReply:
         """Ask the user a question (elicitation). Declined in non-interactive sessions. Sets the question's id."""
 
@@ -266,7 +269,7 @@ class Workspace(Protocol):
 
 
 class ToolContext(Protocol):
-    """The services that a running tool can use. Permissions are not among them."""
+    """The services that a running tool can use. It cannot decide permissions."""
 
     @property
     def call_id(self) -> str: ...
@@ -279,6 +282,9 @@ class ToolContext(Protocol):
     def persist(self, event: Event) -> None: ...
 
     def events(self) -> Sequence[Event]: ...
+
+    def may_read(self, path: str) -> bool:
+        """Return whether the rules let this call show the content of a file."""
 
     async def ask(self, question: Question) -> QuestionReply:
         """Ask the user for input that the tool needs; never for permission."""

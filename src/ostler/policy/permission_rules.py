@@ -58,6 +58,8 @@ def _parse_action(value: object, key: str, origin: str) -> PolicyAction:
 
 def rule_matches(rule: Rule, need: Need) -> bool:
     """Return whether a rule applies to a need; the key `edit` includes write, edit and patch."""
+    if need.implied and rule.key != need.key:
+        return False
     key_matches = matches(rule.key, need.key) or (rule.key == "edit" and need.key in EDIT_TOOLS)
     return key_matches and matches(rule.pattern, need.subject)
 

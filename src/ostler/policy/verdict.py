@@ -92,7 +92,7 @@ def _apply_rules(
     need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule], restrictions: Sequence[Sequence[Rule]]
 ) -> VerdictStep:
     rule = last_match([*policy.rules, *grants], need)
-    action: PolicyAction = rule.action if rule else "ask"
+    action: PolicyAction = rule.action if rule else "allow" if need.implied else "ask"
     reason = _describe_rule(rule) if rule else "no rule matches"
     if action == "ask" and origin == "validation" and policy.allow_checks:
         action, reason = "allow", "check of a trusted workspace"

@@ -6,7 +6,7 @@ import msgspec
 
 from ostler.core.display import DisplayFields
 from ostler.core.events import Event, PermissionAsked, PermissionDecided, RuleAdded
-from ostler.core.permission import AnswerOption, Decision, Permission, Rule, Verdict
+from ostler.core.permission import AnswerOption, Decision, Need, Permission, Rule, Verdict
 from ostler.core.protocols import StandingRules
 from ostler.core.tools import CallOrigin
 from ostler.policy.verdict import NON_INTERACTIVE_STEP, Policy, evaluate_permission, needs_to_approve
@@ -54,6 +54,20 @@ class PermissionDecider:
     def policy(self) -> Policy:
         """The current policy; it can depend on the active agent."""
         return self._policy()
+
+    def may_read(
+        self, path: str, origin: CallOrigin, session_rules: Sequence[Rule], restrictions: Sequence[Rule]
+    ) -> bool:
+        """Return whether the rules allow reading a file; what they ask about, the user may read but no tool shows."""
+        verdict = evaluate_permission(
+            Permission("", (Need("read", path),)),
+            self.policy,
+            origin=origin,
+            grants=(*self.standing_rules.rules(), *session_rules),
+            restrictions=restrictions,
+        )
+        action = verdict.steps[0].action
+        return action == "allow" or (action == "ask" and origin == "person")
 
     async def decide(
         self,

@@ -233,11 +233,9 @@ class LocalSession:
     # -- BackendContext, for the backend -------------------------------------------------------------------------
 
     def emit(self, event: Event) -> None:
-        if self._closed:
-            if event.persisted:
-                raise JournalError("the session is closed; no more events can be saved", code="session_closed")
-            return
-        if isinstance(event, StateChanged) and not self._turn_state.accept_backend_state(event):
+        if self._closed and event.persisted:
+            raise JournalError("the session is closed; no more events can be saved", code="session_closed")
+        if self._closed or (isinstance(event, StateChanged) and not self._turn_state.accept_backend_state(event)):
             return
         if isinstance(event, InfoChanged):
             event = InfoChanged(self._options.merge(event.info))
@@ -288,9 +286,10 @@ class LocalSession:
         return self.mask(ToolFinished(result)).result  # the backend gets the masked result, as saved
 
     async def decide(self, permission: Permission) -> Decision:
-        call = self.state.calls.get(permission.call_id)
-        origin, restrictions = (call.origin, call.rules) if call else ("model", ())
-        return await self._permissions.decide(permission, origin, self.state.rules, restrictions)
+        return await self._permissions.decide(permission, *self.state.rules_of_call(permission.call_id))
+
+    def may_read(self, call_id: str, path: str) -> bool:
+        return self._permissions.may_read(path, *self.state.rules_of_call(call_id))
 
     async def prepare_effects(self, call_id: str, *, files_only: bool) -> None:
         """Take the checkpoint that a call needs before it changes something; a child session needs its parent's."""

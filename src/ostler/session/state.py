@@ -4,7 +4,7 @@ A revert undoes the conversation and the todo list, but not costs, permission ru
 revoked rule stays revoked, and a call runs only once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ostler.core.events import (
     ChildEnded,
@@ -34,7 +34,7 @@ from ostler.core.events import (
 from ostler.core.permission import Rule
 from ostler.core.protocols import Records
 from ostler.core.sessions import SessionInfo
-from ostler.core.tools import Todo, ToolCall
+from ostler.core.tools import CallOrigin, Todo, ToolCall
 from ostler.journal.active_records import ActiveRecords
 from ostler.journal.partial_replies import PartialReplies
 from ostler.journal.todos_file import current_todos
@@ -80,6 +80,11 @@ class SessionState:
         self.partial_replies = PartialReplies()
         for event in events:
             self.apply(event)
+
+    def rules_of_call(self, call_id: str) -> tuple[CallOrigin, Sequence[Rule], Sequence[Rule]]:
+        """Return the origin of a call, the rules of the session, and the rules that restrict the call."""
+        call = self.calls.get(call_id)
+        return (call.origin if call else "model", self.rules, call.rules if call else ())
 
     def calls_without_result(self) -> list[ToolCall]:
         """Return the calls without a result, in the order they were made."""

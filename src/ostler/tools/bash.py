@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _INTERACTIVE_EDITORS = frozenset({"vim", "vi", "nvim", "view", "vimdiff", "rvim", "rview", "vim.basic", "vim.tiny"})
 _BATCH_OPTIONS = ("-c", "-e", "-E", "-S", "-s", "+", "-h", "--")
 _TEMPORARY_FOLDERS = ("/tmp/", "/var/tmp/", "/dev/shm/")  # outside the workspace, so asked about as such
+_MAX_MATCHES = 1000  # of a file pattern, as files that may be read
 SAFE_DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom")
 
 
@@ -149,6 +151,7 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
     needs += [Need("bash", f"outside the workspace: too many files to check for links: {name}") for name in unchecked]
     named = {*linked, *analysis.input_paths, *analysis.written_paths, *(path for part in parts for path in part.paths)}
     needs += _outside_needs(named, workspace)
+    needs += _read_needs(analysis, parts, workspace)
     if params.network:
         needs.append(Need("network", params.command))
     return tuple(needs)
@@ -164,6 +167,22 @@ def _outside_needs(paths: Iterable[str], workspace: Workspace) -> list[Need]:
         reason = "" if place.absolute == os.path.normpath(path) else f"{path} leads to {place.absolute}"
         needs.setdefault(place.absolute, Need("bash", f"outside the workspace: {place.absolute}", reason=reason))
     return list(needs.values())
+
+
+def _read_needs(analysis: "Analysis", parts: "Sequence[SimpleCommand]", workspace: Workspace) -> list[Need]:
+    """Return a need for each file of the workspace that a command names, because it may show the content."""
+    named = [*analysis.input_paths, *analysis.script_paths, *(path for part in parts for path in part.paths)]
+    matched = [path for part in parts for pattern in part.patterns for path in _first_matches(pattern)]
+    written = set(analysis.redirected_paths)
+    places = [workspace.resolve(path) for path in dict.fromkeys((*named, *matched)) if path not in written]
+    subjects = dict.fromkeys(place.display_path for place in places if place.in_workspace)
+    return [Need("read", subject, rule_pattern=subject, implied=True) for subject in subjects if subject != "."]
+
+
+def _first_matches(pattern: str) -> Iterable[str]:
+    from glob import iglob
+
+    return () if pattern.endswith("/**") else islice(iglob(pattern), _MAX_MATCHES)
 
 
 def _linked_paths(parts: "Sequence[SimpleCommand]") -> tuple[list[str], list[str]]:

@@ -59,7 +59,12 @@ class GrepTool(BaseTool[GrepParams]):
             found = await search(context.workspace, query)
         except PathError as error:
             raise _with_glob_hint(params, error) from None
+        skipped = _drop_unreadable(found, context)
         result = to_result(params, found)
+        if skipped:
+            files = f"{skipped} file{'s' * (skipped != 1)} with matches"
+            note = f"[{files} skipped, which a permission rule for read does not allow]"
+            return msgspec.structs.replace(result, for_model=f"{result.for_model}\n{note}")
         if (
             not found.match_count
             and (params.include or params.type)
@@ -70,6 +75,15 @@ class GrepTool(BaseTool[GrepParams]):
             )
             return msgspec.structs.replace(result, for_model=f"No matches: no file matches {filters}.")
         return result
+
+
+def _drop_unreadable(found: SearchResult, context: ToolContext) -> int:
+    """Remove the matches in files that rules do not let the call read. Return the number of these files."""
+    hidden = {path for path in {*found.counts, *(line.path for line in found.lines)} if not context.may_read(path)}
+    if hidden:
+        found.lines = [line for line in found.lines if line.path not in hidden]
+        found.counts = {path: count for path, count in found.counts.items() if path not in hidden}
+    return len(hidden)
 
 
 def _with_glob_hint(params: GrepParams, error: PathError) -> PathError:

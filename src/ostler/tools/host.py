@@ -195,6 +195,10 @@ class _LocalToolContext:
     def events(self) -> Sequence[Event]:
         return self._context.events()
 
+    def may_read(self, path: str) -> bool:
+        places = {path, self.workspace.resolve(path).display_path}
+        return all(self._context.may_read(self.call_id, place) for place in places)
+
     async def ask(self, question: Question) -> QuestionReply:
         return await self._context.ask(msgspec.structs.replace(question, asked_by=question.asked_by or self._tool_name))
 

@@ -75,6 +75,51 @@ REPLACEMENTS = {
         "{\r\n  a; \r\n  c;\r\n}\r\n",
         "indentation",
     ),
+    "one line with a tab, and deeper lines in new": (
+        "\tx()\n",
+        "    x()\n",
+        "    if y:\n        x()\n",
+        "\tif y:\n\t\tx()\n",
+        "indentation",
+    ),
+    "without indentation in old, in a file with tabs": (
+        "\tx()\n\ty()\n",
+        "x()\ny()\n",
+        "if y:\n  if z:\n    x()\n",
+        "\tif y:\n\t\tif z:\n\t\t\tx()\n",
+        "indentation",
+    ),
+    # indent style
+    "spaces for tabs": (
+        "def f():\n\treturn 1\n",
+        "def f():\n    return 1",
+        "def f():\n    if x:\n        return 2\n    return 3",
+        "def f():\n\tif x:\n\t\treturn 2\n\treturn 3\n",
+        "indent style",
+    ),
+    "tabs for spaces": (
+        "if a:\n    b\n",
+        "if a:\n\tb\n",
+        "if a:\n\tif c:\n\t\tb\n",
+        "if a:\n    if c:\n        b\n",
+        "indent style",
+    ),
+    "two spaces for four, deeper in the file": (
+        "class A:\n    def f(self):\n        a\n",
+        "def f(self):\n  a\n",
+        "def f(self):\n  if b:\n    a\n",
+        "class A:\n    def f(self):\n        if b:\n            a\n",
+        "indent style",
+    ),
+    "levels of tabs": ("\ta\n\t\tb\n", "    a\n        b\n", "    c\n        b\n", "\tc\n\t\tb\n", "indent style"),
+    "less deep than old": ("\tif a:\n\t\tb\n", "  if a:\n    b\n", "c\n  d\n", "c\n\td\n", "indent style"),
+    "a continued line keeps its alignment": (
+        "\tf(a,\n\t  b)\n\t\tc\n",
+        "    f(a,\n      b)\n",
+        "    f(a,\n      d)\n",
+        "\tf(a,\n\t  d)\n\t\tc\n",
+        "indentation",
+    ),
 }
 
 
@@ -91,7 +136,9 @@ REJECTED = {
     "twice bar indentation": ("  a\n  b\n\n    a\n    b\n", "\ta\n\tb\n", "x\n", "ambiguous"),
     "twice bar line endings": ("a\r\nb\r\na\r\nb\r\n", "a\nb", "x", "ambiguous"),
     "an indentation that is not uniform": ("  a\n    b\n", "a\nb\n", "x\n", "no_match"),
-    "tabs and blanks per level": ("\ta\n\t\tb\n", "    a\n        b\n", "x\n", "no_match"),
+    "levels that the file does not distinguish": ("a\nb\n", "a\n    b\n", "x\n", "no_match"),
+    "twice bar indent style": ("if a:\n\tb\n" * 2, "if a:\n  b\n", "x\n", "ambiguous"),
+    "style that contradicts itself": ("a\n\tb\nc\n  d\n", "a\n    b\nc\n    d\n", "x\n", "no_match"),
     "blanks inside a line": ("a  b\n", "a b", "x", "no_match"),
     "upper and lower case": ("Hello\n", "hello", "x", "no_match"),
     "quotes of another kind": ("say “hi”\n", 'say "hi"', "x", "no_match"),

@@ -19,7 +19,7 @@ class Analysis(msgspec.Struct, frozen=True):
 
     With `no_danger_found`, a verdict of `confirm` is only due to unknown programs. `parsed` is False if the line could
     not be parsed completely. `redirected_paths` are the files that redirections write,
-    `input_paths` those that they read.
+    `input_paths` those that they read, `script_paths` those that the commands of scripts name.
     """
 
     verdict: Literal["deny", "confirm", "ordinary"]
@@ -30,6 +30,7 @@ class Analysis(msgspec.Struct, frozen=True):
     no_danger_found: bool = False
     redirected_paths: tuple[str, ...] = ()
     input_paths: tuple[str, ...] = ()
+    script_paths: tuple[str, ...] = ()
 
     def command_danger(self, command: SimpleCommand) -> Danger:
         """Return the danger level of one of the commands. If one command is dangerous, all of them are."""

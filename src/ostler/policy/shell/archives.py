@@ -24,6 +24,11 @@ def _compress(call: CommandCall) -> str:
 def _zstd(call: CommandCall) -> str:
     options = parse_options(call.args, "oTDM", ("output-dir-flat",))
     targets = options.operands[1:2] if call.name == "lz4" else []
+    if options.has("f", "force") and not options.has("c", "stdout"):
+        names = [arg.text for arg in options.operands]
+        endings = [".zst", ".lz4", ".br"]
+        targets += [ExpandedWord(name + ending) for name in names for ending in endings]
+        targets += [ExpandedWord(name.removesuffix(end)) for name in names for end in endings if name.endswith(end)]
     return call.any_overwrite_reason([*options.values("o"), *targets])
 
 
@@ -140,6 +145,23 @@ def _cpio(call: CommandCall) -> str:
     return call.any_overwrite_reason(options.values("O", "F", "file"))
 
 
+def _other_unpacker(call: CommandCall) -> str:
+    texts = call.arg_texts()
+    unpacks = call.name not in _UNPACKS_BY_WORD or not _UNPACKS_BY_WORD[call.name].isdisjoint(texts)
+    return _UNPACKS_OVER_FILES if unpacks and not _LISTS.intersection(texts) else ""
+
+
+_LISTS = frozenset({"-l", "-ll", "-lc", "--list", "-t", "--test", "--help", "-h", "--version", "-s", "-stat"})
+_UNPACKS_BY_WORD = {  # programs that also do other things
+    "atool": frozenset({"-x", "--extract", "-X", "--extract-to"}),
+    "patool": frozenset({"extract"}),
+    "ouch": frozenset({"d", "decompress"}),
+    "ditto": frozenset({"-x"}),
+    "lha": frozenset(split_names("x e m d -x -e -m -d xf xfq")),
+    "arj": frozenset(split_names("x e m d")),
+}
+
+
 def _ar(call: CommandCall) -> str:
     verb = call.args[0].text.lstrip("-")[:1] if call.args else ""
     if verb in {"d", "m", "x"}:
@@ -151,15 +173,17 @@ def _ar(call: CommandCall) -> str:
 HANDLERS: dict[str, CommandHandler] = {
     **dict.fromkeys(
         split_names(
-            "gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress pigz unpigz pbzip2 lzip lzop lrzip"
+            "gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress pigz unpigz pbzip2 lzip lzop lrzip p7zip"
         ),
         _compress,
     ),
     **dict.fromkeys(("zstd", "unzstd", "lz4", "brotli"), _zstd),
-    **dict.fromkeys(("tar", "gtar", "bsdtar", "jar"), _tar),
-    "unzip": _unzip,
+    **dict.fromkeys(("tar", "gtar", "bsdtar", "star", "jar", "fastjar"), _tar),
+    **dict.fromkeys(("unzip", "bsdunzip"), _unzip),
     "zip": _zip,
-    **dict.fromkeys(("7z", "7za", "7zr", "unrar", "rar"), _seven_zip),
-    **dict.fromkeys(("cpio", "pax"), _cpio),
+    **dict.fromkeys(("7z", "7za", "7zr", "7zz", "7zzs", "unrar", "rar"), _seven_zip),
+    **dict.fromkeys(("cpio", "pax", "bsdcpio"), _cpio),
     "ar": _ar,
+    **dict.fromkeys(split_names("unar dtrx aunpack cabextract unsquashfs unace unalz"), _other_unpacker),
+    **dict.fromkeys(_UNPACKS_BY_WORD, _other_unpacker),
 }

@@ -1,4 +1,4 @@
-"""Handlers for commands that run others on what they find or read: xargs, find, parallel, make."""
+"""Handlers for commands that run others on what they find or read: xargs, find, fd, parallel."""
 
 import re
 
@@ -7,12 +7,18 @@ from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandl
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.file_commands import removes_root
 from ostler.policy.shell.option_parser import ParsedOptions, parse_options
-from ostler.policy.shell.shell_builtins import script_reason, stdin_reason
+from ostler.policy.shell.shell_builtins import stdin_reason
 
 
 def _fill(arg: ExpandedWord, placeholder: str) -> ExpandedWord:
     """Replace a placeholder such as `{}` by a file name that is known only at run time."""
-    return ExpandedWord(re.sub(placeholder, UNKNOWN_TEXT, arg.text), arg.is_glob, tainted=arg.tainted)
+    text = re.sub(placeholder, UNKNOWN_TEXT, arg.text)
+    return ExpandedWord(text, arg.is_glob, tainted=arg.tainted or text != arg.text)
+
+
+def _read_word(text: str, is_glob: bool = False) -> ExpandedWord:
+    """Return a word with text that the command reads at run time."""
+    return ExpandedWord(text, is_glob, tainted=UNKNOWN_TEXT in text)
 
 
 def _xargs(call: CommandCall) -> str:
@@ -24,10 +30,10 @@ def _xargs(call: CommandCall) -> str:
     if placeholder:
         for item in items:
             call.evaluate_argv(
-                [ExpandedWord(arg.text.replace(placeholder, item), arg.is_glob) for arg in command], NO_STDIN
+                [_read_word(arg.text.replace(placeholder, item), arg.is_glob) for arg in command], NO_STDIN
             )
     else:
-        call.evaluate_argv([*command, *(ExpandedWord(item) for item in items)], NO_STDIN)
+        call.evaluate_argv([*command, *(_read_word(item) for item in items)], NO_STDIN)
     return ""
 
 
@@ -91,7 +97,7 @@ def _fd(call: CommandCall) -> str:
         if name in {"-x", "-X", "--exec", "--exec-batch"}:
             rest = [ExpandedWord(value)] * bool(value) + call.args[index + 1 :]
             argv = [_fill(arg, r"\{(?:|/|//|\.|/\.)\}") for arg in rest]
-            call.evaluate_argv([*argv, ExpandedWord(UNKNOWN_TEXT)], NO_STDIN)
+            call.evaluate_argv([*argv, _read_word(UNKNOWN_TEXT)], NO_STDIN)
             break
     return ""
 
@@ -103,6 +109,9 @@ def _parallel(call: CommandCall) -> str:
     words = [arg.text for arg in options.operands]
     separator = next((index for index, word in enumerate(words) if word.startswith(":::")), len(words))
     command, commands = words[:separator], words[separator + 1 :]
+    if command and options.has("q", "quote"):
+        call.evaluate_argv([_fill(arg, r"\{[^ }]*\}") for arg in options.operands[:separator]], NO_STDIN)
+        return ""
     if command:
         text = re.sub(r"\{[^ }]*\}", UNKNOWN_TEXT, " ".join(command))
         call.evaluate_text(text if UNKNOWN_TEXT in text else f"{text} {UNKNOWN_TEXT}", NO_STDIN)
@@ -115,40 +124,9 @@ def _parallel(call: CommandCall) -> str:
 _PARALLEL_LONGS = split_names("jobs arg-file max-args delay joblog results colsep retries timeout sshlogin")
 
 
-def _make(call: CommandCall) -> str:
-    """Evaluate recipes given as arguments or in a makefile that this command line writes."""
-    options = parse_options(call.args, "fCIjloWE", ("file", "makefile", "directory", "eval", "include-dir", "jobs"))
-    for text in options.values("eval", "E"):
-        evaluate_recipes(call, text.text)
-    for arg in options.operands:
-        name, equals, value = arg.text.partition("=")
-        if equals and ("$(" in value or name == "SHELL" or (" " in value and value[0] != "-")):
-            evaluate_recipes(call, f"\t{value}")
-    files = options.values("f", "file", "makefile") or [
-        ExpandedWord("Makefile"),
-        ExpandedWord("makefile"),
-        ExpandedWord("GNUmakefile"),
-    ]
-    reasons = [script_reason(call, arg, lambda text: evaluate_recipes(call, text)) for arg in files]
-    return next(filter(None, reasons), "")
-
-
-def evaluate_recipes(call: CommandCall, text: str) -> None:
-    """Evaluate the commands in the text of a makefile."""
-    for target in re.findall(r"\$\(file\s+(>[^,)]*)", text):
-        call.evaluate_text(target, NO_STDIN)
-    for command in re.findall(r"\$\(shell\s+([^()]*(?:\([^()]*\)[^()]*)*)\)", text):
-        call.evaluate_text(command, NO_STDIN)
-    for line in re.sub(r"\\\n", " ", text).splitlines():
-        found = re.match(r"\t[@+-]*(.+)|[^=#\t][^=]*?:[^=;]*;\s*[@+-]*(.+)|[\w.]+\s*!=\s*(.+)", line)
-        if found:
-            call.evaluate_text((found.group(1) or found.group(2) or found.group(3)).replace("$$", "$"), NO_STDIN, None)
-
-
 HANDLERS: dict[str, CommandHandler] = {
     "xargs": _xargs,
     "find": _find,
     **dict.fromkeys(("fd", "fdfind"), _fd),
     **dict.fromkeys(("parallel", "sem"), _parallel),
-    **dict.fromkeys(("make", "gmake", "bmake"), _make),
 }

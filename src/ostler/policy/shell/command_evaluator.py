@@ -44,6 +44,7 @@ MAX_STATES = 32
 MAX_ARGUMENTS = 40000
 DangerLevel = Literal["deny", "confirm", "ordinary"]
 _LEVELS: tuple[DangerLevel, ...] = ("ordinary", "confirm", "deny")
+_UNKNOWN_NAME = "…"  # of a program
 _FD_DUPLICATE = re.compile(r"\d+-?|-")
 _EVALUATED_LATER = re.compile(r"[A-Za-z0-9_]\[[^\]]{0,200}?(?:\$\(|`)")
 _OUTPUT_OPERATORS = frozenset({">", ">|", "&>", ">&", "<>", ">>", "&>>"})
@@ -65,6 +66,7 @@ class CommandEvaluator:
         self.read_script = read_script or _no_script
         self.script_commands: list[SimpleCommand] = []
         self._active_scripts: set[str] = set()
+        self._unknown_names = False
         self.filesystem = FileSystemView(exists)
         self.written_files: dict[str, str | None] = {}
         self.commands: list[SimpleCommand] = []
@@ -141,16 +143,21 @@ class CommandEvaluator:
         self._depth -= 1
 
     @contextmanager
-    def inside_script(self, path: str, call: CommandCall) -> Iterator[bool]:
-        """Evaluate a script file of `call`: its commands need no rules of their own. Yields False for a recursion."""
+    def inside_script(self, path: str, call: CommandCall, *, unknown_names: bool = False) -> Iterator[bool]:
+        """Evaluate a script file of `call`: its commands need no rules of their own. Yields False for a recursion.
+
+        With `unknown_names`, a command whose name the file takes from elsewhere is an unknown program.
+        """
         if path in self._active_scripts:
             yield False
             return
         self._active_scripts.add(path)
         count, unknown_reason = len(self.commands), self.unknown_reason
+        outer, self._unknown_names = self._unknown_names, unknown_names
         try:
             yield True
         finally:
+            self._unknown_names = outer
             self._active_scripts.discard(path)
             self.script_commands += self.commands[count:]
             del self.commands[count:]
@@ -231,7 +238,7 @@ class CommandEvaluator:
         own_program = bool(argv) and "/" in argv[0].text and argv[0].text[0] != "/"
         names = [self._evaluate_assignment(word, shell, own_program) for word in node.assignments]
         if not argv:
-            shell.exported = exported_assignments(shell, names)
+            shell.exported = exported_assignments(shell, names, exports=shell.exports_all)
             return
         index = len(self.commands)
         assignments = (*shell.exported, *(describe_assignment(name, shell) for name in names))
@@ -273,14 +280,16 @@ class CommandEvaluator:
         if self._enter_level():
             self.commands.append(make_simple_command(argv, shell, self.filesystem))
             head = argv[0]
-            name = program_name(head)
+            name = program_name(head) or (_UNKNOWN_NAME if self._unknown_names and not head.origin else "")
             if not name:
                 self.confirm("the name of the command is known only at run time")
             elif not self._evaluate_definition(head.text, argv, shell, stdin):
                 name = self.filesystem.copies.get(name, name)
                 if UNKNOWN_TEXT in name:
                     self.confirm("runs a copy of a program that is known only at run time")
-                index, call = len(self.commands) - 1, CommandCall(self, shell, head.text, name, list(argv[1:]), stdin)
+                index = len(self.commands) - 1
+                unknown_reason = "its name is known only at run time" if name == _UNKNOWN_NAME else ""
+                call = CommandCall(self, shell, head.text, name, list(argv[1:]), stdin, unknown_reason)
                 if reason := self._classify(call):
                     self.confirm(reason)
                 elif call.unknown_reason:
@@ -328,8 +337,9 @@ class CommandEvaluator:
             elif redirect.op in _OUTPUT_OPERATORS:
                 if arg := self._output_target(redirect, shell):
                     outputs.append((redirect, arg))
-            elif redirect.fd in {"", "0"}:
-                stdin = self._input_source(redirect, shell)
+            else:
+                source = self._input_source(redirect, shell, node)
+                stdin = source if redirect.fd in {"", "0"} else stdin
         if outputs:
             self._record_written(outputs, shell, stdin, node)
         return stdin
@@ -343,7 +353,7 @@ class CommandEvaluator:
         text = expansion.expand_unsplit(word.parts, shell) + ending
         return StdinSource("text", text, tainted=arithmetic.is_tainted(word.parts, shell))
 
-    def _input_source(self, redirect: Redirect, shell: ShellState) -> StdinSource:
+    def _input_source(self, redirect: Redirect, shell: ShellState, node: CommandNode | CompoundNode) -> StdinSource:
         args = expansion.expand_word(redirect.target, shell)
         if len(args) != 1 or redirect.op == "<&":
             return UNKNOWN_PIPE
@@ -353,6 +363,9 @@ class CommandEvaluator:
         if not arg.exact or arg.text.startswith(("/dev/tcp/", "/dev/udp/", "/dev/fd/")):
             return UNKNOWN_PIPE
         self.input_paths += shell.resolve_paths(arg.text)
+        is_ssh_add = isinstance(node, CommandNode) and bool(node.words) and node.words[0].raw == "ssh-add"
+        if not is_ssh_add and (reason := data_leaks.secret_input_reason(shell.resolve_paths(arg.text))):
+            self.confirm(reason)
         for path in shell.resolve_paths(arg.text):
             if path in self.written_files:
                 content = self.written_files[path]
@@ -418,6 +431,9 @@ def _no_script(path: str) -> str | None:
 
 def _expand_argument(word: ShellWord, shell: ShellState) -> list[ExpandedWord]:
     args = expansion.expand_word(word, shell)
+    if UNKNOWN_TEXT in word.raw:  # another command puts text there at run time, as `parallel` does for {}
+        for arg in args:
+            arg.tainted = True
     if arithmetic.is_tainted(word.parts, shell):
         for arg in args:
             arg.tainted, arg.from_output = True, arithmetic.is_from_output(word.parts, shell)

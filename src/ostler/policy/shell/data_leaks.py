@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from ostler.policy.danger_tables import SECRET_FILE, split_names
 from ostler.policy.shell.command_call import CommandCall
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
-from ostler.policy.shell.path_patterns import matches_secret
+from ostler.policy.shell.path_patterns import matches_secret, real_path
+from ostler.policy.shell.shell_state import ShellState
 from ostler.policy.shell.syntax_tree import CommandNode
 
 ENGINE_SOCKET = re.compile(r"(?:docker|containerd|podman|crio)\.sock\b")
@@ -17,11 +18,12 @@ _LOCAL_ADDRESS = re.compile(
 _HTTP_DATABASE = re.compile(
     r"(?:\w+://)?[^/:]+:(?:9200|5984|8086|6333|2379|8500|8200)(?:/|$)"
 )  # by the default ports of their HTTP APIs
-_READERS = frozenset(
+_SHOW_NO_CONTENT = frozenset(  # of the files they name, or use keys for what they are made for, or run other commands
     split_names(
-        "cat tac head tail less more bat nl base64 base32 xxd od hexdump strings grep egrep rg awk sed cut cp tar gtar"
-        " bsdtar zip 7z gzip gpg openssl curl wget scp rsync nc ncat tee dd install ln xclip pbcopy sort rev tr"
-        " python python3 http xh aws gsutil gcloud rclone s3cmd mc mutt"
+        "ls ll la eza exa lsd stat test [ : true echo printf export declare typeset local readonly cd pushd chmod chown"
+        " chgrp touch mkdir rmdir rm unlink shred mv du tree realpath readlink basename dirname which type lsattr"
+        " namei getfacl ssh ssh-add ssh-copy-id ssh-keygen sftp mosh autossh sshfs ansible ansible-playbook terraform"
+        " tofu packer vagrant sudo doas env timeout nice nohup time stdbuf setsid ionice watch command builtin gh man"
     )
 )
 _SENDERS = frozenset(split_names("scp rsync aws gsutil gcloud rclone s3cmd mc mutt"))
@@ -32,27 +34,53 @@ _PRINTS_SECRETS = re.compile(
     r"(?:.*\| *)?(?:cat|base64|base32|xxd|od|hexdump|env|printenv|head|tail|gpg)\b.*", re.DOTALL
 )
 _ENCODES = re.compile(r"(?:.*\| *)?(?:base64|base32|xxd|od|hexdump|env|printenv)\b.*", re.DOTALL)
+_EXTENDED_PATTERN = re.compile(r"[@!+?*]\([^()]*\)")
+_MAX_PATH = 4096
 _SILENT_COMMANDS = frozenset({":", "true", "exec", "sleep"})
 _SENDS_FILE = "sends a file's content to another machine"
 
 
 def secret_read_reason(call: CommandCall) -> str:
     """Return why a command needs approval: it reads a secret file, or sends command output in a host name."""
-    if call.stdin.kind == "file" and call.name != "ssh-add" and SECRET_FILE.search(call.stdin.text):
-        return f"reads {call.stdin.text}, which is secret"
     if call.name in _NAME_RESOLVERS and any(map(has_read_output, call.args)):
         return "sends another command's output in a host name"
-    if call.name not in _READERS:
+    if _shows_no_content(call):
         return ""
     previous = ""
     for arg in call.args:
-        is_secret = is_secret_path(arg.text) if call.name in _SENDERS else SECRET_FILE.search(arg.text)
+        texts = _named_texts(arg, call.shell)
+        is_secret = any(map(is_secret_path if call.name in _SENDERS else SECRET_FILE.search, texts))
         if is_secret and " " not in arg.text and not _KEY_OPTION.fullmatch(previous):
             return f"reads {arg.text.lstrip('@')}, which is secret"
-        if arg.is_glob and arg.literal and matches_secret(arg.text, call.shell):
+        pattern = _EXTENDED_PATTERN.sub("*", arg.text)
+        if (arg.is_glob or pattern != arg.text) and arg.literal and matches_secret(pattern, call.shell):
             return f"may read a secret file, because {arg.text} can match one"
         previous = arg.text
     return ""
+
+
+def _shows_no_content(call: CommandCall) -> bool:
+    if call.name in {"find", "fd", "fdfind"}:
+        return not any(text.startswith(("-exec", "-x", "-X", "--exec")) for text in call.arg_texts())
+    if call.name == "file":
+        return "-f" not in call.arg_texts()
+    if call.name == "git":
+        return "--no-index" not in call.arg_texts()
+    return call.name in _SHOW_NO_CONTENT
+
+
+def _named_texts(arg: ExpandedWord, shell: ShellState) -> tuple[str, ...]:
+    """Return a word, and the paths that it names in the working folder and behind a link."""
+    if not arg.exact or arg.text.startswith("-") or " " in arg.text:
+        return (arg.text,)
+    paths = shell.resolve_paths(arg.text) if len(arg.text) < _MAX_PATH else ()
+    return (arg.text, *paths, *map(real_path, paths))
+
+
+def secret_input_reason(paths: Sequence[str]) -> str:
+    """Return why reading from a file needs approval: it is secret."""
+    secret = next((path for path in paths if SECRET_FILE.search(path) or SECRET_FILE.search(real_path(path))), "")
+    return f"reads {secret}, which is secret" if secret else ""
 
 
 def is_secret_path(path: str) -> bool:

@@ -33,6 +33,8 @@ def check_variable(sink: FindingSink, name: str, text: str | None, shell: ShellS
             sink.evaluate_text(_strip_command_prefix(text), shell, NO_STDIN, None)
     elif name == "ENV" and text and text.startswith((".", "/")):
         sink.confirm("sets ENV, a script that shells run at startup")
+    elif name == "PATH" and text is None:
+        sink.confirm("sets PATH to a value known only at run time")
     elif name == "PATH" and text is not None and _has_writable_folder(text, shell):
         sink.confirm("adds the working folder or a temporary folder to PATH")
     elif name in danger_tables.PROMPT_VARIABLES and text and ("$(" in text or "`" in text):

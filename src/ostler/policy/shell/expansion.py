@@ -75,7 +75,7 @@ def expand_tilde(text: str, shell: ShellState) -> str:
         return (folder if isinstance(folder, str) else home_folder()) + slash + rest
     if name == "+" and len(shell.cwd) == 1:
         return shell.cwd[0] + slash + rest
-    return UNKNOWN_TEXT + slash + rest if name in {"+", "-"} else os.path.expanduser(text)
+    return UNKNOWN_TEXT + slash + rest if name in {"+", "-"} or "\0" in name else os.path.expanduser(text)
 
 
 class _FieldBuilder:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import islice
 
 from ostler.policy.danger_tables import CHANGES_MODES
 from ostler.policy.shell.command_call import CommandCall, CommandHandler
@@ -188,7 +189,9 @@ def _patch(call: CommandCall) -> str:
 
 def _split(call: CommandCall) -> str:
     options = parse_options(
-        call.args, "abClntf", ("filter", "suffix-length", "bytes", "lines", "number", "prefix", "digits")
+        call.args,
+        "abClntf",
+        ("filter", "suffix-length", "bytes", "lines", "number", "prefix", "digits", *_SUFFIX_OPTIONS),
     )
     for command in options.values("filter"):
         call.evaluate_text(command.text)
@@ -198,7 +201,30 @@ def _split(call: CommandCall) -> str:
     prefix = (options.operands[1:2] or [ExpandedWord("x")])[0]
     if call.name == "csplit":
         prefix = options.value("f", "prefix") or ExpandedWord("xx")
-    return call.any_overwrite_reason([ExpandedWord(prefix.text + suffix, prefix.is_glob) for suffix in suffixes])
+    ending = options.value("additional-suffix")
+    has_format = call.name == "csplit" and options.has("b", "suffix-format")
+    rest = r".+" if has_format or options.has("a", "suffix-length", "n", "digits") else r"[a-z0-9]{1,5}"
+    rest += re.escape(ending.text) if ending else ""
+    parts = [ExpandedWord(prefix.text + suffix, prefix.is_glob) for suffix in suffixes]
+    return call.any_overwrite_reason([*parts, *_existing_parts(call, prefix, rest)])
+
+
+_SUFFIX_OPTIONS = ("additional-suffix", "suffix-format")
+_MAX_PARTS = 10000
+
+
+def _existing_parts(call: CommandCall, prefix: ExpandedWord, rest: str) -> list[ExpandedWord]:
+    """Return an existing file that has the name of a part: the prefix, and a rest that matches the expression."""
+    if not prefix.exact or not prefix.text.isprintable():
+        return []
+    from glob import escape, iglob
+
+    found: list[ExpandedWord] = []
+    for path in call.shell.resolve_paths(prefix.text):
+        for name in islice(iglob(f"{escape(path)}*"), _MAX_PARTS):
+            if re.fullmatch(rest, name[len(path) :], re.DOTALL):
+                found.append(ExpandedWord(name))
+    return found[:1]
 
 
 def _history(call: CommandCall) -> str:

@@ -26,11 +26,28 @@ _FOLLOWS_LINKS = {
 
 def matches_secret(pattern: str, shell: ShellState) -> bool:
     """Return whether a file pattern can match the name of a secret file."""
+    paths = shell.resolve_paths(pattern)
     return any(
         _matches_tail(path.split("/"), _sample_parts(sample))
-        for path in shell.resolve_paths(pattern)
+        for path in (*paths, *map(_behind_links, paths))
         for sample in _SECRETS
     )
+
+
+def real_path(path: str) -> str:
+    """Return a path with its links resolved, or the path itself if no file can have that name."""
+    try:
+        return os.path.realpath(path)
+    except ValueError:
+        return path
+
+
+def _behind_links(pattern: str) -> str:
+    """Return an absolute pattern with the links in its leading folders resolved."""
+    parts = pattern.split("/")
+    count = next((index for index, part in enumerate(parts) if set("*?[") & set(part)), len(parts))
+    folder = real_path("/".join(parts[:count]) or "/")
+    return "/".join([folder.rstrip("/"), *parts[count:]])
 
 
 def _sample_parts(sample: str) -> list[str]:

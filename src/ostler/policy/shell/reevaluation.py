@@ -116,7 +116,11 @@ def command_variable_reason(name: str, values: Sequence[ExpandedWord]) -> str:
     """Return why a variable with a command or prompt may not get a value that is known only at run time."""
     if name in danger_tables.PROMPT_VARIABLES or name == "PROMPT_COMMAND":
         return f"sets {name}, which the shell runs, to a value known only at run time"
-    is_command = name in danger_tables.COMMAND_VARIABLES or danger_tables.COMMAND_VARIABLE_PATTERN.fullmatch(name)
+    is_command = (
+        name == "PATH"
+        or name in danger_tables.COMMAND_VARIABLES
+        or danger_tables.COMMAND_VARIABLE_PATTERN.fullmatch(name)
+    )
     if is_command and not all(prints_only_names(value) for value in values):
         return f"sets {name}, which contains a command, to a value known only at run time"
     return ""

@@ -44,13 +44,13 @@ _WITH_NESTED_SUBCOMMAND: Mapping[str, tuple[str, ...]] = {
     "uv": ("pip", "python", "run", "tool"),
     "yarn": ("dlx", "run", "workspace"),
 }
-# commands that run their arguments: only the exact command line is suggested
+# commands that run their arguments, or change what later commands do: only the exact command line is suggested
 _EXACT_ONLY = frozenset(
     split_names(
         "bash sh zsh dash ksh fish eval exec env xargs parallel ssh watch find fd awk sed perl ruby node php lua python"
         " python3 nohup timeout time nice setsid stdbuf script command builtin sudo su doas npx bunx uvx"
         " busybox trap source"
-        " . tmux screen expect osascript"
+        " . tmux screen expect osascript export declare typeset readonly local set unset read mapfile readarray"
     )
 )
 _SCRIPT_RUNNERS = frozenset(split_names("bash sh zsh python python3 node ruby perl php lua deno bun"))

@@ -8,6 +8,7 @@ from ostler.policy.shell.command_evaluator import CommandEvaluator
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.runtime_values import prints_only_names
 from ostler.policy.shell.shell_state import MAX_VALUES, ShellState, ShellValue
+from ostler.policy.shell.simple_command import exported_assignments
 from ostler.policy.shell.syntax_tree import (
     CommandNode,
     CompoundNode,
@@ -161,6 +162,9 @@ class ScriptEvaluator(CommandEvaluator):
         is_number = all(arithmetic.is_number(word.parts, shell) or word.raw.isdigit() for word in node.words)
         shell.assign(node.name, None, tainted=tainted, is_number=bool(node.words) and is_number)
         shell.variables[node.name] = values
+        for value in values:
+            self.check_assignment(node.name, value, shell)
+        shell.exported = exported_assignments(shell, [node.name])
         if node.words and not any(arithmetic.is_tainted(word.parts, shell) for word in node.words):
             shell.file_names |= {node.name}
 

@@ -10,6 +10,7 @@ from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 
 MAX_SCRIPT_LENGTH = 131072  # in bytes
 MAX_SCRIPTS = 50  # that a pattern can match
+_START_LENGTH = 512  # in bytes
 _SHELL_SHEBANG = re.compile(r"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:/\S*/)?(?:ba|da|z|k|mk|a)?sh\b")
 _UNREADABLE = "runs a script that cannot be analysed"
 _UNKNOWN_SCRIPT = "runs a script whose name is known only at run time"
@@ -29,7 +30,7 @@ def shell_script_reason(call: CommandCall, script: ExpandedWord, args: list[Expa
 
     Returns why it needs approval if its text is not known. What it would do is recorded by the evaluator.
     """
-    if script.from_output:
+    if script.from_output or (script.tainted and script.starts_unknown):
         return _UNKNOWN_SCRIPT
     if not script.literal and not script.tainted:  # from the environment
         return ""
@@ -62,7 +63,19 @@ def program_reason(call: CommandCall) -> str:
             _evaluate_script(call, path, text, call.args, inline=False)
         elif path.endswith(".sh"):
             return _UNREADABLE
+        elif text is None and _is_shell_script(path, _read_start(path)):
+            call.unknown_reason = "it is a shell script that is too long to analyse"
     return ""
+
+
+def _read_start(path: str) -> str:
+    """Return the start of a file that is not read as a whole, or the text of another language if it is binary."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_START_LENGTH)
+    except OSError:
+        return ""
+    return "#!" if b"\0" in data else data.decode("utf-8", "replace")
 
 
 def _is_shell_script(path: str, text: str) -> bool:

@@ -1,5 +1,6 @@
 """Handlers for shells and for builtins that run text, change directory or set variables."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
 
@@ -10,6 +11,7 @@ from ostler.policy.shell.escapes import decode_ansi_c
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import ParsedOptions, parse_options
 from ostler.policy.shell.script_files import shell_script_reason
+from ostler.policy.shell.simple_command import exported_assignments
 
 _STDIN_PATHS = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _FD_PATH = re.compile(r"/dev/fd/|/proc/[^/]+/fd/")
@@ -193,6 +195,7 @@ def _popd(call: CommandCall) -> str:
 
 def _set(call: CommandCall) -> str:
     texts = call.arg_texts()
+    call.shell.exports_all |= bool(texts) and bool(re.match(r"-(?!-)\w*a", texts[0]) or "allexport" in texts)
     while texts and re.match(r"[-+](?!-)\w", texts[0]):
         del texts[: 2 if texts[0] in {"-o", "+o"} else 1]
     if texts:
@@ -219,6 +222,10 @@ def _declare(call: CommandCall) -> str:
         if equals:
             call.evaluator.check_assignment(name.rstrip("+"), value, call.shell)
             call.shell.assign(name.rstrip("+"), value if name[-1:] != "+" else None, tainted=arg.tainted)
+        name = name.rstrip("+")
+        if name.isidentifier() and (equals or name in call.shell.variables or name not in os.environ):
+            is_exported = call.name == "export" or options.has("x")
+            call.shell.exported = exported_assignments(call.shell, [name], exports=is_exported)
     return next(filter(None, reasons), "")
 
 
@@ -255,6 +262,7 @@ def _read(call: CommandCall) -> str:
         if name.isidentifier():
             call.evaluator.check_assignment(name, None, call.shell)
             call.shell.assign(name, None)
+            call.shell.exported = exported_assignments(call.shell, [name])
             if name in call.shell.integers:
                 return arithmetic.REASON
     return _names_reason(call, [*options.operands[call.name == "getopts" :], *options.values("a")])
@@ -270,6 +278,7 @@ def _printf(call: CommandCall) -> str:
         call.evaluator.check_array_index(name)
         call.evaluator.check_assignment(name, None, call.shell)
         call.shell.assign(name.partition("[")[0], None)
+        call.shell.exported = exported_assignments(call.shell, [name.partition("[")[0]])
         return _names_reason(call, call.args[1:2])
     return ""
 

@@ -38,6 +38,7 @@ class ShellState:
         self.integers: frozenset[str] = INTEGER_VARIABLES  # the shell evaluates what is assigned to them
         self.associative: frozenset[str] = frozenset()
         self.exported: tuple[str, ...] = ()  # assignments that change the environment of later commands
+        self.exports_all = False  # after `set -a`
         self.tests_evaluate = False  # `[ x -eq 1 ]` evaluates its numbers as arithmetic, as in zsh and ksh
         self.in_project_environment = False  # in a container or environment with the project's own programs
 
@@ -58,6 +59,7 @@ class ShellState:
         copy.integers = self.integers
         copy.associative = self.associative
         copy.exported = self.exported
+        copy.exports_all = self.exports_all
         copy.tests_evaluate = self.tests_evaluate
         copy.in_project_environment = self.in_project_environment
         return copy
@@ -77,6 +79,7 @@ class ShellState:
             self.tainted |= other.tainted
             self.file_names |= other.file_names
             self.exported = _union(self.exported, other.exported)
+            self.exports_all |= other.exports_all
             self.integers |= other.integers
             self.associative &= other.associative
             for name in self.variables.keys() | other.variables.keys():

@@ -16,6 +16,7 @@ from ostler.policy.shell.syntax_tree import Redirect
 _OPTION_VALUE = re.compile(r"(?:--[A-Za-z0-9-]+|[A-Za-z_][A-Za-z0-9_]*)=(.+)|-[A-Za-z](/.+|\.\.?/.+)", re.DOTALL)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _TAKES_PROGRAM = frozenset({"sed", "awk", "gawk", "mawk", "grep", "egrep", "rg", "perl", "ag", "ack"})
+_ATTACHED_PROGRAM = re.compile(r"-[A-Za-z0-9]*[ef].+|--(?:regexp|expression|file|source)=.*", re.DOTALL)
 # variables that choose a language, colours, sizes and the like, with values that name no file or program
 _HARMLESS_ASSIGNMENT = re.compile(
     r"(?:LANG|LANGUAGE|LC_[A-Z]+|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|TERM|COLORTERM|COLUMNS|LINES|CI|DEBUG|VERBOSE"
@@ -81,20 +82,21 @@ def describe_assignment(name: str, shell: ShellState) -> str:
     return f"{name}={text.replace(UNKNOWN_TEXT, _UNKNOWN_MARK)}"
 
 
-def exported_assignments(shell: ShellState, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the assignments that change the environment: their variables are there already."""
-    changed = [name for name in names if name in os.environ]
+def exported_assignments(shell: ShellState, names: Sequence[str], *, exports: bool = False) -> tuple[str, ...]:
+    """Return the assignments that change the environment: their variables are there already, or it `exports` them."""
+    changed = [name for name in names if exports or name in os.environ]
     kept = [text for text in shell.exported if text.partition("=")[0] not in changed]
     return (*kept, *(describe_assignment(name, shell) for name in changed))
 
 
 def _named_paths(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: FileSystemView) -> Iterator[str]:
     args = list(argv[1:])
-    if argv[0].text.rpartition("/")[2] in _TAKES_PROGRAM:
+    has_program = any(_ATTACHED_PROGRAM.fullmatch(arg.text) for arg in args)
+    if argv[0].text.rpartition("/")[2] in _TAKES_PROGRAM and not has_program:
         program = next((index for index, arg in enumerate(args) if arg.text[:1] != "-"), None)
         args = args if program is None else args[:program] + args[program + 1 :]
     for index, arg in enumerate(args):
-        name = _path_text(arg)
+        name = _path_text(arg).removeprefix("@")  # as in `curl --data @file`
         if name and (
             "/" in name
             or name in {".", ".."}

@@ -1,6 +1,6 @@
 """Computes the text that replaces a match, in the file's line endings and indentation."""
 
-from ostler.core.errors import ToolError
+from ostler.tools.editing.indentation import IndentTranslator
 from ostler.tools.editing.text_lines import TextLines, has_lone_cr, nearest_newline
 from ostler.tools.editing.text_match import MatchRule, MatchSpan, same_except
 
@@ -22,9 +22,9 @@ class Replacer:
             if rule == "final newline":
                 old, new = _strip_newline(old), _strip_newline(new)
             self._new_lines = TextLines(new, cr_is_newline=self._cr_is_newline)
-            self._unchanged_lines, self._replaced_lines = _pair_lines(
-                TextLines(old, cr_is_newline=self._cr_is_newline).contents, self._new_lines.contents
-            )
+            old_lines = TextLines(old, cr_is_newline=self._cr_is_newline).contents
+            self._given_lines = [*old_lines, *self._new_lines.contents]
+            self._unchanged_lines, self._replaced_lines = _pair_lines(old_lines, self._new_lines.contents)
 
     def text_for(self, span: MatchSpan) -> str:
         """Return the text that replaces a match. Raises `ToolError` if it cannot be indented like the match."""
@@ -35,10 +35,11 @@ class Replacer:
             return self._new
         old_lines, new_lines = TextLines(matched, cr_is_newline=self._cr_is_newline), self._new_lines
         end = nearest_newline(self._text, span.start, cr_is_newline=self._cr_is_newline)
+        indents = IndentTranslator(span.indents, self._given_lines)
         parts: list[str] = []
         for index, content in enumerate(new_lines.contents):
             old_index = self._unchanged_lines.get(index)
-            parts.append(_shift_line(content, span) if old_index is None else old_lines.contents[old_index])
+            parts.append(indents.translate(content) if old_index is None else old_lines.contents[old_index])
             if index + 1 < len(new_lines.contents):
                 line = self._replaced_lines.get(index, old_index)
                 end = (old_lines.ends[line] if line is not None else "") or end
@@ -66,15 +67,3 @@ def _strip_newline(text: str) -> str:
         if text.endswith(end):
             return text[: -len(end)]
     return text
-
-
-def _shift_line(line: str, span: MatchSpan) -> str:
-    if not line.strip() or not (span.removed_indent or span.added_indent):
-        return line
-    if not line.startswith(span.removed_indent):
-        raise ToolError(
-            f"old matches with other indentation, and new cannot be shifted to match: {line.strip()[:80]!r} "
-            "is indented too little; give old with the indentation it has in the file",
-            code="no_match",
-        )
-    return span.added_indent + line[len(span.removed_indent) :]

@@ -5,6 +5,7 @@ line endings     the same lines with any line endings
 final newline    the last line of a file without a newline at its end
 trailing blanks  also ignores spaces and tabs at line ends
 indentation      also allows all lines to be shifted by the same blanks
+indent style     also allows other blanks for each level, such as a tab for four spaces
 """
 
 from bisect import bisect_right
@@ -15,21 +16,21 @@ from typing import Literal
 import msgspec
 
 from ostler.core.errors import ToolError
+from ostler.tools.editing.indentation import IndentPair, find_indent_pairs
 from ostler.tools.editing.text_lines import BLANKS, TextLines, has_lone_cr
 
-MatchRule = Literal["exact", "line endings", "final newline", "trailing blanks", "indentation"]
+MatchRule = Literal["exact", "line endings", "final newline", "trailing blanks", "indentation", "indent style"]
 REPEATABLE_RULES: tuple[MatchRule, ...] = ("exact", "line endings")
 _MAX_CHARACTERS = 30_000_000  # total length of all candidate matches
 _MAX_LINES = 500_000
 
 
 class MatchSpan(msgspec.Struct, frozen=True):
-    """A match. Its lines start with `added_indent` where the searched text has `removed_indent`."""
+    """A match. `indents` are the indentations of its lines: in the searched text, and in the file."""
 
     start: int
     end: int
-    removed_indent: str = ""
-    added_indent: str = ""
+    indents: tuple[IndentPair, ...] = ()
 
 
 class TextMatches(msgspec.Struct, frozen=True):
@@ -67,7 +68,7 @@ def same_except(rule: MatchRule, found: str, expected: str) -> bool:
 
 
 def _strip_blanks(line: str, rule: MatchRule) -> str:
-    return line.strip(BLANKS) if rule == "indentation" else line.rstrip(BLANKS)
+    return line.strip(BLANKS) if rule in ("indentation", "indent style") else line.rstrip(BLANKS)
 
 
 def _prepend(first: MatchSpan, rest: Iterator[MatchSpan]) -> Iterator[MatchSpan]:
@@ -171,6 +172,17 @@ def _match_joined_lines(
 
 
 def _match_indentation(view: _TextView, old: str, overlapping: bool) -> Iterator[MatchSpan]:
+    return _match_stripped_lines(view, old, find_indent_shift)
+
+
+def _match_indent_style(view: _TextView, old: str, overlapping: bool) -> Iterator[MatchSpan]:
+    return _match_stripped_lines(view, old, find_indent_pairs)
+
+
+def _match_stripped_lines(
+    view: _TextView, old: str, accept: Callable[[list[str], list[str]], object]
+) -> Iterator[MatchSpan]:
+    """Find lines that are equal without blanks around them, and whose indentations `accept` accepts."""
     contents, starts = view.lines
     old_lines = view.split(old)
     has_final_newline = len(old_lines) > 1 and not old_lines[-1]
@@ -185,10 +197,10 @@ def _match_indentation(view: _TextView, old: str, overlapping: bool) -> Iterator
         if budget < 0:
             raise _too_many_error()
         last = line + len(expected) - 1
-        shift = find_indent_shift(expected, contents[line : last + 1])
-        if shift and not (has_final_newline and last + 1 == len(contents)):
+        actual = contents[line : last + 1]
+        if accept(expected, actual) and not (has_final_newline and last + 1 == len(contents)):
             end = starts[last + 1] if has_final_newline else starts[last] + len(contents[last])
-            yield MatchSpan(starts[line], end, *shift)
+            yield MatchSpan(starts[line], end, find_indent_pairs(expected, actual) or ())
 
 
 def find_indent_shift(expected: list[str], actual: list[str]) -> tuple[str, str] | None:
@@ -224,4 +236,5 @@ _MATCHERS: tuple[tuple[MatchRule, _Matcher], ...] = (
     ("final newline", _match_final_newline),
     ("trailing blanks", _match_trailing_blanks),
     ("indentation", _match_indentation),
+    ("indent style", _match_indent_style),
 )
