@@ -90,7 +90,7 @@ class Checkpoints:
             await asyncio.wait_for(self._turn_ending.wait(), _PRESCAN_DELAY_SECONDS)
         if stopped.is_set():
             return False
-        from ostler.workspace.tree_scan import ScanStopped
+        from ostler.workspace.unchanged_folders import ScanStopped
 
         try:
             await self._run_in_store(lambda store: store.prescan(turn_id, stopped.is_set), stopped)
