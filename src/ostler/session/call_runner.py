@@ -42,7 +42,7 @@ class CallRunner:
             if self._state.started.get(call_id):
                 self._own_checkpoints[call_id].begin()
                 self._own_checkpoints[call_id].require()
-        return await turn.finish() if turn else ()
+        return await turn.finish(self._report_progress) if turn else ()
 
     async def stop_all(self) -> None:
         await self._stop(set(self._running))
