@@ -217,8 +217,9 @@ class CheckpointStore:
 
     def undoable_turns(self) -> list[UndoableTurn]:
         self._recover_after_crash()
+        undone = self.undone_turns()
         return [
-            UndoableTurn(turn, started_at, tuple(escape_path(change.path) for change in changes))
+            UndoableTurn(turn, started_at, tuple(escape_path(change.path) for change in changes), turn in undone)
             for turn, started_at, changes in self._checkpoint_db.finished_turns()
             if changes
         ]
