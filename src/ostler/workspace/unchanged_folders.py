@@ -22,7 +22,7 @@ class ScanStopped(Exception):
 
 
 class UnchangedFolders:
-    """One check of all folders of the last scan. What it does not find is only visited again."""
+    """One check of all folders of the last scan. A folder that it misses is visited, which only takes longer."""
 
     def __init__(self, previous: PackedTree, is_stopped: Callable[[], bool]) -> None:
         self._previous = previous
