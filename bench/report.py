@@ -156,6 +156,7 @@ def _comparison_row(name: str, ours: float, floor: float) -> tuple[str, str, str
 def main(arguments: list[str]) -> int:
     """Print the table. Return 1 if a budget is exceeded."""
     repeats = 3 if "--quick" in arguments else 9
+    undo_only = "--undo" in arguments
     lines = [
         f"Python {platform.python_version()}, {os.cpu_count()} cores; CPU is the minimum of {repeats} runs.",
         "",
@@ -176,11 +177,12 @@ def main(arguments: list[str]) -> int:
             terminal.rows(bench.chat, bench.env, str(bench.work), bench.model, repeats),
         )
         agents = acp.rows(bench.env, bench.work, repeats)
-        for row in chain.from_iterable((*groups, model_rows(repeats), agents, peer_rows(bench))):
+        all_groups = (*groups, model_rows(repeats), agents, peer_rows(bench))
+        for row in chain.from_iterable([undo_growth.rows(sizes)] if undo_only else all_groups):
             lines.append("| " + " | ".join(row) + " |")
             print(lines[-1], file=sys.stderr)
     text = "\n".join(lines) + "\n"
     print(text)
-    if "--keep" in arguments:
+    if "--keep" in arguments and not undo_only:
         (HERE / "RESULTS.md").write_text(f"# Results of `./run bench`\n\n{text}", encoding="utf-8")
     return 1 if "**over**" in text else 0

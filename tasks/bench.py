@@ -1,4 +1,7 @@
-"""`./run bench`: run all benchmarks and print a Markdown report; `--keep` also writes bench/RESULTS.md."""
+"""`./run bench`: run all benchmarks and print a Markdown report; `--keep` also writes bench/RESULTS.md.
+
+`--large` adds sizes that take minutes, `--quick` repeats less, and `--undo` measures only undo in growing workspaces.
+"""
 
 import sys
 

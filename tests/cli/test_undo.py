@@ -1,5 +1,6 @@
 """`ostler undo` and `ostler redo` after a run with edits and commands."""
 
+import shutil
 import sqlite3
 
 import pytest
@@ -186,3 +187,21 @@ def test_open_session_cannot_be_notified(changed):
         lock.release()
     assert done.code == 0
     assert "the session could not be notified" in done.stderr and "open in another process" in done.stderr
+
+
+def test_list_marks_undone_turns(changed):
+    assert "(undone)" not in changed("undo", "--list").stdout
+    assert changed("undo").code == 0
+    assert changed("undo", "--list").stdout.endswith("  (undone)\n")
+    assert changed("redo").code == 0
+    assert "(undone)" not in changed("undo", "--list").stdout
+
+
+def test_run_reports_that_undo_is_off_if_no_snapshot_can_be_saved(changed, models):
+    (store,) = changed.home.rglob("checkpoints")
+    shutil.rmtree(store)
+    store.write_text("in the way")
+    with models.playing(calls([("bash", {"command": "echo more >> sedded.txt"})]), text("done")) as server:
+        done = changed("run", "--write", "--allow", "bash", *at(server), "change it again")
+    (line,) = [line for line in (done.stdout + done.stderr).splitlines() if "undo" in line]
+    assert line.startswith("! undo is off: no snapshot can be saved in ") and "File exists" in line

@@ -143,6 +143,36 @@ async def test_slow_checkpoint_shows_progress_and_can_be_cancelled(workspace, mo
     await session.aclose()
 
 
+class SlowlyFinishingUndo(PartialUndo):
+    """An undo whose scan at the end of a turn waits until it is released."""
+
+    def __init__(self):
+        super().__init__()
+        self.released = asyncio.Event()
+
+    def progress(self):
+        return "3 of 9 files saved"
+
+    async def finish(self, turn_id):
+        await self.released.wait()
+        return ()
+
+
+async def test_slow_end_of_a_turn_shows_progress(workspace, monkeypatch):
+    monkeypatch.setattr(checkpointing, "PROGRESS_SECONDS", 0.01)
+    undo = SlowlyFinishingUndo()
+    session = await open_session(undo, workspace, FakeTool("probe"))
+    events = session.subscribe()
+    turn = session.start(make_prompt("go"))
+    async for envelope in events:
+        if isinstance(envelope.event, Waiting):
+            break
+    assert envelope.event.reason == "saving the workspace for undo, 3 of 9 files saved"
+    undo.released.set()
+    assert (await turn.wait()).reason == "done"
+    await session.aclose()
+
+
 @pytest.mark.parametrize(
     ("reach", "commands_write", "expected"),
     [

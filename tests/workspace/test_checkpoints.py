@@ -796,3 +796,13 @@ async def test_prescan_does_not_lose_changes_of_interrupted_turn(root, tmp_path,
     await checkpoints.undo(await checkpoints.plan_undo("t"))
     checkpoints.close()
     assert (root / "a").read_text() == "before"
+
+
+async def test_full_disk_is_named_as_the_reason(root, tmp_path, monkeypatch):
+    (tmp_path / "store").write_text("in the way")
+    checkpoints = Checkpoints(str(root), str(tmp_path / "store"))
+    (gap,) = (await checkpoints.begin("t")).uncovered
+    assert gap.path == "." and gap.reason.startswith(f"no snapshot can be saved in {tmp_path}/store: ")
+    monkeypatch.setattr(checkpoints_module, "_MIN_FREE_BYTES", 1 << 80)
+    (gap,) = (await checkpoints.begin("t")).uncovered
+    assert gap.reason == f"no space to save a snapshot in {tmp_path}/store"

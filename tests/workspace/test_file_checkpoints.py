@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ostler.core.protocols import FileChange
-from ostler.workspace import checkpoint_store, content_capture, tree_scan
+from ostler.workspace import checkpoint_store, content_capture, tree_scan, unchanged_folders
 from ostler.workspace.checkpoints import Checkpoints
 from ostler.workspace.local_workspace import LocalWorkspace
 
@@ -279,7 +279,7 @@ async def test_cancelled_scan_leaves_the_edits_undoable(root, checkpoints, works
         loop.call_soon_threadsafe(scanning.set)
         while not self._is_stopped():
             pass
-        raise tree_scan.ScanStopped
+        raise unchanged_folders.ScanStopped
 
     with monkeypatch.context() as patch:
         patch.setattr(tree_scan.TreeScanner, "scan", endless_scan)

@@ -7,10 +7,8 @@ from pathlib import Path
 import msgspec
 
 from ostler.core.errors import UsageError
+from ostler.core.undo import WHOLE_WORKSPACE
 from ostler.settings.private_file import locked_for_change, read_private, replace_private
-
-# The workspace itself: nothing can be undone, which is reported in every session.
-WHOLE_WORKSPACE = ". ("
 
 
 class ReportedGaps:
@@ -27,7 +25,7 @@ class ReportedGaps:
             return []
 
     def unreported(self, gaps: Sequence[str]) -> list[str]:
-        """Return the gaps that were not reported yet."""
+        """Return the gaps that were not reported yet. That nothing can be undone is reported in every session."""
         known = set(self.reported())
         return [gap for gap in gaps if gap not in known or gap.startswith(WHOLE_WORKSPACE)]
 

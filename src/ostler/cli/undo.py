@@ -33,7 +33,7 @@ def _main(direction: str, arguments: list[str]) -> int:
         "turn", nargs="?", default="", help="the turn's id from --list (default: the last turn of the last session)"
     )
     parser.add_argument("--dry-run", action="store_true", help="print what would be done, without doing it")
-    parser.add_argument("--list", action="store_true", help="list the turns that can be undone")
+    parser.add_argument("--list", action="store_true", help="list the turns that can be undone or redone")
     add_workspace(parser)
     args = parser.parse_args(arguments)
     return asyncio.run(_run(direction, args))
@@ -85,7 +85,8 @@ def _turn_line(turn: "UndoableTurn") -> str:
 
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(turn.started_at))
     more = f" and {len(turn.paths) - _MAX_PATHS_SHOWN} more" if len(turn.paths) > _MAX_PATHS_SHOWN else ""
-    return f"{turn.turn_id}  {when}  {', '.join(turn.paths[:_MAX_PATHS_SHOWN])}{more}"
+    undone = "  (undone)" if turn.undone else ""
+    return f"{turn.turn_id}  {when}  {', '.join(turn.paths[:_MAX_PATHS_SHOWN])}{more}{undone}"
 
 
 async def _execute_plan(checkpoints: "Checkpoints", direction: str, args: Namespace, cwd: "Path") -> int:

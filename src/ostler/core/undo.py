@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+# The start of an uncovered path that is the workspace itself: nothing can be undone. The reason and ")" follow.
+WHOLE_WORKSPACE = ". ("
+
 
 class Undo(Protocol):
     """Saves what a turn changes, so that it can be undone."""

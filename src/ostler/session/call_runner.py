@@ -8,6 +8,7 @@ from ostler.core.errors import BackendError, Fault, JournalError, OstlerError
 from ostler.core.events import Event, Notice, ToolCalled, ToolFinished, ToolStarted, Waiting
 from ostler.core.protocols import BackendContext, Records, ToolRunner
 from ostler.core.tools import ToolCall, ToolResult
+from ostler.core.undo import WHOLE_WORKSPACE
 from ostler.session.checkpointing import Checkpointer, WorkCheckpoint
 from ostler.session.state import SessionState
 
@@ -42,7 +43,7 @@ class CallRunner:
             if self._state.started.get(call_id):
                 self._own_checkpoints[call_id].begin()
                 self._own_checkpoints[call_id].require()
-        return await turn.finish() if turn else ()
+        return await turn.finish(self._report_progress) if turn else ()
 
     async def stop_all(self) -> None:
         await self._stop(set(self._running))
@@ -64,8 +65,13 @@ class CallRunner:
         self._context.emit(Waiting(seconds, f"saving the workspace for undo{progress and f', {progress}'}"))
 
     def warn_about_undo(self, not_restorable: Sequence[str]) -> None:
-        if not_restorable:
-            self._context.emit(Notice("warning", "undo cannot restore: " + "; ".join(not_restorable)))
+        for path in not_restorable:
+            if path.startswith(WHOLE_WORKSPACE):
+                reason = path.removeprefix(WHOLE_WORKSPACE).removesuffix(")")
+                self._context.emit(Notice("warning", f"undo is off: {reason}"))
+        paths = [path for path in not_restorable if not path.startswith(WHOLE_WORKSPACE)]
+        if paths:
+            self._context.emit(Notice("warning", "undo cannot restore: " + "; ".join(paths)))
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Run a call and return its result. A second request while it runs waits for the same result."""

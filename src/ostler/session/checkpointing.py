@@ -7,6 +7,12 @@ from ostler.core.undo import Undo
 
 PROGRESS_SECONDS = 1.0  # seconds between progress reports of a checkpoint that takes long
 
+OnProgress = Callable[[float, str], None]
+
+
+def _ignore_progress(seconds: float, progress: str) -> None:
+    pass
+
 
 class Checkpointer:
     """Creates the checkpoint of each unit of work: a turn or a standalone call. Does nothing without `undo`."""
@@ -41,16 +47,14 @@ class WorkCheckpoint:
             self._task = asyncio.create_task(self._undo.begin(self._id, files_only=files_only), name="checkpoint")
 
     async def wait_ready(
-        self, *, files_only: bool = False, on_progress: Callable[[float, str], None] = lambda seconds, progress: None
+        self, *, files_only: bool = False, on_progress: OnProgress = _ignore_progress
     ) -> Sequence[str]:
         """Wait until the checkpoint is taken. Return the paths that undo cannot restore, except reported ones."""
         self.begin(files_only=files_only)
-        task, waited = self._task, 0.0
+        task = self._task
         if task is None or self._undo is None:
             return ()
-        while not (await asyncio.wait([task], timeout=PROGRESS_SECONDS))[0]:
-            waited += PROGRESS_SECONDS
-            on_progress(waited, self._undo.progress())
+        await self._wait(self._undo, task, on_progress)
         if task.cancelled():  # the unit of work ended in the meantime
             return ()
         self.require()
@@ -71,7 +75,7 @@ class WorkCheckpoint:
         if self._undo and self._required:
             self._undo.mark_idle(self._id)
 
-    async def finish(self) -> Sequence[str]:
+    async def finish(self, on_progress: OnProgress = _ignore_progress) -> Sequence[str]:
         """Save what the work changed, or drop an unneeded checkpoint. Return what undo cannot restore, with reasons."""
         self._ended = True
         task, self._task = self._task, None
@@ -81,11 +85,26 @@ class WorkCheckpoint:
         await asyncio.wait([task])
         try:
             if self._required:
-                return self._unreported(await self._undo.finish(self._id) or ())
+                finishing = asyncio.ensure_future(self._undo.finish(self._id))
+                try:
+                    await self._wait(self._undo, finishing, on_progress)
+                except asyncio.CancelledError:
+                    finishing.cancel()
+                    await asyncio.wait([finishing])
+                    raise
+                return self._unreported(await finishing or ())
             await self._undo.discard(self._id)
         except Exception as error:  # a failed checkpoint must not keep the turn from ending
             return (f"this turn ({error})",)
         return ()
+
+    @staticmethod
+    async def _wait(undo: Undo, task: "asyncio.Future[Sequence[str]]", on_progress: OnProgress) -> None:
+        """Wait until a task is done, and report its progress."""
+        waited = 0.0
+        while not (await asyncio.wait([task], timeout=PROGRESS_SECONDS))[0]:
+            waited += PROGRESS_SECONDS
+            on_progress(waited, undo.progress())
 
     def _unreported(self, paths: Sequence[str]) -> list[str]:
         new = [path for path in paths if path not in self._reported]

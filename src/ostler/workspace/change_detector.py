@@ -3,15 +3,16 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from ostler.workspace.checkpoint_db import diff_trees
 from ostler.workspace.gitignore import IgnoreRules
 from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
-from ostler.workspace.packed_folder import Folder, Tree
+from ostler.workspace.packed_folder import PackedTree
 from ostler.workspace.paths import escape_path
 from ostler.workspace.rw_lock import run_in_thread
-from ostler.workspace.tree_scan import ScanStopped, TreeScanner
+from ostler.workspace.tree_scan import TreeScanner
+from ostler.workspace.unchanged_folders import ScanStopped
 
 # A workspace that takes longer to scan is not watched, because the first side effect of a turn waits for the scan.
 SCAN_TIMEOUT_SECONDS = 3.0
@@ -22,7 +23,7 @@ class ChangeDetector:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._last_scan: Tree | None = None
+        self._last_scan: PackedTree | None = None
 
     async def begin(self, turn_id: str, *, files_only: bool = False) -> Sequence[str]:
         """Scan, unless only the file tools change something. Return nothing as uncovered, because undo is off."""
@@ -54,10 +55,10 @@ class ChangeDetector:
         self._last_scan, changed = await self._scan(self._last_scan)
         return changed
 
-    async def _scan(self, before: Tree) -> tuple[Tree | None, list[str]]:
+    async def _scan(self, before: PackedTree) -> tuple[PackedTree | None, list[str]]:
         stopped, deadline = threading.Event(), time.monotonic() + SCAN_TIMEOUT_SECONDS
 
-        def scan() -> tuple[Tree | None, list[str]]:
+        def scan() -> tuple[PackedTree | None, list[str]]:
             try:
                 jail = Jail(self._root)
             except OSError:
@@ -73,7 +74,7 @@ class ChangeDetector:
         return await run_in_thread(scan, on_cancel=stopped.set)
 
 
-def changed_files(jail: Jail, before: Mapping[str, Folder], after: Mapping[str, Folder]) -> list[str]:
+def changed_files(jail: Jail, before: PackedTree, after: PackedTree) -> list[str]:
     """Return the files that differ between two scans, except git-ignored ones."""
     rules: dict[str, IgnoreRules] = {}
     found: list[str] = []
@@ -87,12 +88,10 @@ def changed_files(jail: Jail, before: Mapping[str, Folder], after: Mapping[str, 
     return found
 
 
-def _scan_tree(jail: Jail, is_stopped: Callable[[], bool]) -> Tree:
+def _scan_tree(jail: Jail, is_stopped: Callable[[], bool]) -> PackedTree:
     """Scan everything, without reading file contents."""
     scanner = TreeScanner(jail, {}, {}, is_stopped)
     scanner.scan()
-    for folder, name, entry in scanner.to_read:
-        scanner.changed[folder][name] = entry
     return scanner.tree
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from ostler.workspace.packed_folder import Folder, PackedFolder, PackedTree, TreeEntry, entries_of
+from ostler.workspace.packed_folder import PackedFolder, PackedTree, TreeEntry, entries_of
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS folder (path BLOB PRIMARY KEY, names BLOB, items BLOB);
+CREATE TABLE IF NOT EXISTS folder (path BLOB PRIMARY KEY, names BLOB, items BLOB, stamps BLOB);
 CREATE TABLE IF NOT EXISTS heavy (path BLOB PRIMARY KEY, why TEXT);
 CREATE TABLE IF NOT EXISTS turn (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, at REAL, process INTEGER, changes BLOB
@@ -54,6 +54,8 @@ def _connect(path: str) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
         database.executescript(_SCHEMA)
+        if "stamps" not in {row[1] for row in database.execute("PRAGMA table_info(folder)")}:  # of an older version
+            database.execute("ALTER TABLE folder ADD COLUMN stamps BLOB")
     except sqlite3.DatabaseError:
         database.close()
         raise
@@ -68,8 +70,8 @@ class CheckpointDatabase:
 
     def tree(self) -> PackedTree:
         """Return the tree of the last saved scan."""
-        rows = self._database.execute("SELECT path, names, items FROM folder")
-        return {os.fsdecode(path): PackedFolder(names, items) for path, names, items in rows}
+        rows = self._database.execute("SELECT path, names, items, stamps FROM folder")
+        return {os.fsdecode(path): PackedFolder(names, items, stamps or b"") for path, names, items, stamps in rows}
 
     def too_large(self) -> dict[str, str]:
         """Return the folders that are too large to save, with the reasons."""
@@ -79,12 +81,12 @@ class CheckpointDatabase:
         """Save a scan; only folders that differ from the previous one are written."""
         removed = [(os.fsencode(path),) for path in old.keys() - new.keys()]
         changed = (
-            (os.fsencode(path), folder.names, folder.items)
+            (os.fsencode(path), folder.names, folder.items, folder.stamps)
             for path, folder in new.items()
             if folder is not old.get(path)
         )
         self._database.executemany("DELETE FROM folder WHERE path = ?", removed)
-        self._database.executemany("INSERT OR REPLACE INTO folder VALUES (?, ?, ?)", changed)
+        self._database.executemany("INSERT OR REPLACE INTO folder VALUES (?, ?, ?, ?)", changed)
         self._database.execute("DELETE FROM heavy")
         self._database.executemany(
             "INSERT INTO heavy VALUES (?, ?)", [(os.fsencode(path), reason) for path, reason in too_large.items()]
@@ -184,7 +186,7 @@ def _decode_entry(entry: bytes) -> TreeEntry | None:
     return msgspec.msgpack.decode(entry, type=TreeEntry | None)
 
 
-def diff_trees(old: Mapping[str, Folder], new: Mapping[str, Folder]) -> list[PathChange]:
+def diff_trees(old: PackedTree, new: PackedTree) -> list[PathChange]:
     """Return the changes between two scans, sorted by path."""
     changes: list[PathChange] = []
     for folder in old.keys() | new.keys():

@@ -20,7 +20,7 @@ from ostler.workspace.checkpoint_db import (
 from ostler.workspace.content_capture import ContentCapture
 from ostler.workspace.content_store import ContentStore
 from ostler.workspace.jail import Jail
-from ostler.workspace.packed_folder import PackedTree, TreeEntry, pack
+from ostler.workspace.packed_folder import PackedTree, TreeEntry
 from ostler.workspace.path_capture import PathCapture, SavedPaths
 from ostler.workspace.paths import escape_path, relative_to_root
 from ostler.workspace.tree_scan import MAX_FILE_BYTES, TreeScanner
@@ -37,7 +37,7 @@ from ostler.workspace.undo_types import (
 
 MAX_TURNS = 500
 MAX_UNCOVERED_SHOWN = 100
-MANY_FILES = 1_000
+_SIZE_STEPS = (*(4**step for step in range(6, 13)), MAX_FILE_BYTES)  # from 4 kB
 _NOT_SAVED = "it cannot be read, the store is full, or saving it took too long"
 _GIT_INTERNAL = "git's own data"
 
@@ -217,8 +217,9 @@ class CheckpointStore:
 
     def undoable_turns(self) -> list[UndoableTurn]:
         self._recover_after_crash()
+        undone = self.undone_turns()
         return [
-            UndoableTurn(turn, started_at, tuple(escape_path(change.path) for change in changes))
+            UndoableTurn(turn, started_at, tuple(escape_path(change.path) for change in changes), turn in undone)
             for turn, started_at, changes in self._checkpoint_db.finished_turns()
             if changes
         ]
@@ -257,19 +258,22 @@ class CheckpointStore:
         self._progress = lambda: f"{scanner.file_count:,} files found"
         scanner.scan()
         with self._transaction():
-            self._evict_oldest_turns(sum(entry.size for _, _, entry in scanner.to_read))
-            if len(scanner.to_read) > MANY_FILES:
-                self._contents.load_known()
-            capture = ContentCapture(
-                self._jail, self._contents, self._max_bytes - self._contents.used_bytes, is_stopped
-            )
-            self._progress = lambda: f"{capture.file_count:,} of {len(scanner.to_read):,} files saved"
-            capture.capture(scanner.to_read, scanner.changed, self._yield_write_lock)
-        changed = {folder: pack(entries) for folder, entries in scanner.changed.items()}
-        tree = {folder: changed.get(folder) or self._tree[folder] for folder in scanner.tree}
-        self._tree, self._too_large, self._uncovered = tree, scanner.too_large, scanner.uncovered
+            self._evict_oldest_turns(scanner.unread_bytes)
+            self._read_contents(scanner, is_stopped)
+        self._tree, self._too_large, self._uncovered = scanner.tree, scanner.too_large, scanner.uncovered
         self.scan_seconds, self._progress = time.monotonic() - started, str
-        return tree
+        return scanner.tree
+
+    def _read_contents(self, scanner: TreeScanner, is_stopped: Callable[[], bool]) -> None:
+        """Save the new files of a scan. If not all fit, the smallest are saved first, because they are the most."""
+        free = self._max_bytes - self._contents.used_bytes
+        capture = ContentCapture(self._jail, self._contents, free, is_stopped, self._yield_write_lock)
+        self._progress = lambda: f"{capture.file_count:,} of {scanner.unread_files:,} files saved"
+        for max_size in _SIZE_STEPS if scanner.unread_bytes > free else (MAX_FILE_BYTES,):
+            for folder, mode in scanner.unread.items():
+                entries = scanner.tree[folder].unpack()
+                capture.capture(folder, entries, max_size)
+                scanner.set_folder(folder, entries, mode)
 
     def _save_scan(self, tree: PackedTree, turns: Iterable[str] = ()) -> None:
         """Save a scan; `turns` start with it."""
@@ -359,11 +363,9 @@ class CheckpointStore:
         for folder, packed in (self._tree or {}).items():
             count, unsaved = packed.coverage()
             files += count
-            if unsaved:
-                entries = packed.unpack()
-                uncovered += [
-                    UncoveredPath(escape_path(folder + name), _not_saved_reason(entries[name])) for name in unsaved
-                ]
+            uncovered += [
+                UncoveredPath(escape_path(folder + name), _not_saved_reason(entry)) for name, entry in unsaved.items()
+            ]
         if len(uncovered) > MAX_UNCOVERED_SHOWN:
             uncovered[MAX_UNCOVERED_SHOWN:] = [UncoveredPath("…", f"and {len(uncovered) - MAX_UNCOVERED_SHOWN:,} more")]
         return Coverage(files, tuple(uncovered))
@@ -401,12 +403,14 @@ class CheckpointStore:
         try:
             self._contents.refresh()
             yield
+            self._contents.flush()
         except sqlite3.Error:
             with suppress(sqlite3.Error):
                 self._database.execute("ROLLBACK")
             self._contents.discard_pending()
             raise
         except BaseException:
+            self._contents.flush()
             self._database.execute("COMMIT")  # keep the saved contents: the next scan can reuse them
             raise
         self._database.execute("COMMIT")

@@ -1,6 +1,7 @@
 """Async API of undo: `begin` and `finish` frame a turn, `plan_undo` and `undo` revert it."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PRESCAN_THRESHOLD_SECONDS = 0.01
 _PRESCAN_DELAY_SECONDS = 0.05
+_MIN_FREE_BYTES = 1024 * 1024
 MAX_STORE_BYTES = 2 * 1024 * 1024 * 1024
 
 
@@ -50,7 +52,7 @@ class Checkpoints:
                 lambda store: store.begin(turn_id, stopped.is_set, files_only=files_only), stopped
             )
         except OstlerError as error:
-            return Coverage(0, (UncoveredPath(".", str(error)),))
+            return Coverage(0, (UncoveredPath(".", self._reason(error)),))
 
     async def save_before(self, paths: Sequence[str]) -> list[UncoveredPath]:
         """Save paths before the file tools change them, for the turns that were not scanned. Return uncovered ones."""
@@ -60,7 +62,7 @@ class Checkpoints:
         try:
             return await self._run_in_store(lambda store: store.save_before(paths, stopped.is_set), stopped)
         except OstlerError as error:
-            return [UncoveredPath(escape_path(path), str(error)) for path in paths]
+            return [UncoveredPath(escape_path(path), self._reason(error)) for path in paths]
 
     def progress(self) -> str:
         """Return how far the running scan is."""
@@ -90,7 +92,7 @@ class Checkpoints:
             await asyncio.wait_for(self._turn_ending.wait(), _PRESCAN_DELAY_SECONDS)
         if stopped.is_set():
             return False
-        from ostler.workspace.tree_scan import ScanStopped
+        from ostler.workspace.unchanged_folders import ScanStopped
 
         try:
             await self._run_in_store(lambda store: store.prescan(turn_id, stopped.is_set), stopped)
@@ -169,6 +171,17 @@ class Checkpoints:
 
         async with self._lock:
             return await run_in_thread(run, on_cancel=stopped.set if stopped else None)
+
+    def _reason(self, error: OstlerError) -> str:
+        """Return why no snapshot was saved."""
+        try:
+            disk = os.statvfs(os.path.dirname(self._store_dir))
+        except OSError:
+            pass
+        else:
+            if disk.f_bavail * disk.f_frsize < _MIN_FREE_BYTES:
+                return f"no space to save a snapshot in {self._store_dir}"
+        return f"no snapshot can be saved in {self._store_dir}: {error.__cause__ or error}"
 
     def _open_store(self) -> "CheckpointStore":
         if self._checkpoint_store is None:

@@ -9,7 +9,8 @@ from ostler.workspace.content_store import LARGE_CONTENT_BYTES, ContentStore
 from ostler.workspace.file_reading import READ_FLAGS, read_up_to
 from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
 from ostler.workspace.packed_folder import FolderEntries, TreeEntry
-from ostler.workspace.tree_scan import MAX_FILE_BYTES, FilesToRead, ScanStopped
+from ostler.workspace.tree_scan import MAX_FILE_BYTES
+from ostler.workspace.unchanged_folders import ScanStopped
 
 _TICK_NS = 100_000_000  # nanoseconds in which two changes can get the same timestamp
 _COARSE_TICK_NS = 2_000_000_000
@@ -21,40 +22,49 @@ CAPTURE_TIMEOUT_SECONDS = 120.0
 class ContentCapture:
     """Reads changed files into the store until the free space or the time is used up."""
 
-    def __init__(self, jail: Jail, contents: ContentStore, free_bytes: int, is_stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        jail: Jail,
+        contents: ContentStore,
+        free_bytes: int,
+        is_stopped: Callable[[], bool],
+        pause: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`pause` is called between batches to let others write."""
         self._jail = jail
         self._contents = contents
         self._limit = contents.used_bytes + free_bytes
         self._is_stopped = is_stopped
+        self._pause = pause
         self._deadline = time.monotonic() + CAPTURE_TIMEOUT_SECONDS
         self._folder = ""
         self._fd = -1
         self.file_count = 0  # files read so far
 
-    def capture(self, to_read: FilesToRead, tree: dict[str, FolderEntries], pause: Callable[[], None]) -> None:
-        """Read the files and add their entries to `tree`; `pause` is called between batches to let others write."""
-        if sum(entry.size for _, _, entry in to_read) > self._limit - self._contents.used_bytes:
-            to_read = sorted(
-                to_read, key=lambda file: file[2].size
-            )  # not all fit: smallest first, to save as many as possible
+    def capture(self, folder: str, entries: FolderEntries, max_size: int | None = None) -> None:
+        """Read the files of a folder that have no content yet, up to a size, and update their entries."""
+        max_size = MAX_FILE_BYTES if max_size is None else max_size
         try:
-            for self.file_count, (folder, name, scanned) in enumerate(to_read, 1):
+            for name, scanned in list(entries.items()):
+                if scanned.content or scanned.is_directory or scanned.size > max_size:
+                    continue
                 if self._is_stopped():
                     raise ScanStopped
                 entry = self._capture_entry(folder, name, scanned)
-                if entry is not None:
-                    tree[folder][name] = entry
+                if entry is None:
+                    del entries[name]
+                else:
+                    entries[name] = entry
+                self.file_count += 1
                 if self.file_count % _BATCH_SIZE == 0:
-                    pause()
+                    self._pause()
         finally:
             self._close_folder()
-            self._contents.flush()
 
     def _capture_entry(self, folder: str, name: str, scanned: TreeEntry) -> TreeEntry | None:
         """Return the entry with its content, or None if it no longer exists."""
-        no_space = scanned.size > MAX_FILE_BYTES or self._contents.used_bytes + scanned.size > self._limit
-        if no_space or time.monotonic() > self._deadline:
-            return scanned  # not saved; the next scan tries again, unless it is too large
+        if self._contents.used_bytes + scanned.size > self._limit or time.monotonic() > self._deadline:
+            return scanned  # not saved; the next scan tries again
         try:
             directory = self._open_folder(folder)
             if stat.S_ISLNK(scanned.mode):

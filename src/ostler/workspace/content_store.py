@@ -38,38 +38,28 @@ class ContentStore:
         self._folder = folder
         os.makedirs(folder, mode=0o700, exist_ok=True)
         database.executescript(_SCHEMA)
-        self._known: set[bytes] = set()  # digests found or stored so far
-        self._knows_all = False
         self._version = -1
-        self._pending: list[tuple[bytes, int, int]] = []
+        self._pending: dict[bytes, tuple[int, int]] = {}  # start and size in the buffer
         self._buffer = bytearray()
         self._last_pack: tuple[int, bytes] = (_SEPARATE_FILE, b"")
         self.used_bytes = 0  # size of all contents on disk
 
     def refresh(self) -> None:
-        """Forget the known digests if another process has written since."""
+        """Measure the contents again if another process has written since."""
         (version,) = self._database.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             self._version = version
-            self._known, self._knows_all = set(), False
             self._measure()
-
-    def load_known(self) -> None:
-        """Load all digests, which is faster than one query for each of many contents."""
-        if not self._knows_all:
-            self._known.update(row[0] for row in self._database.execute("SELECT digest FROM content"))
-            self._knows_all = True
 
     def discard_pending(self) -> None:
         """Drop contents that were not written, and reload on the next `refresh`."""
-        self._pending, self._buffer, self._version = [], bytearray(), -1
+        self._pending, self._buffer, self._version = {}, bytearray(), -1
 
     def put(self, data: bytes) -> bytes:
         """Store bytes and return their digest."""
         digest = digest_of(data)
         if not self._is_known(digest):
-            self._known.add(digest)
-            self._pending.append((digest, len(self._buffer), len(data)))
+            self._pending[digest] = (len(self._buffer), len(data))
             self._buffer += data
             if len(self._buffer) >= _PACK_BYTES:
                 self.flush()
@@ -88,7 +78,6 @@ class ContentStore:
                 disk_size = _ROW_BYTES if shared else size
                 row = (digest, _SEPARATE_FILE, disk_size, size)
                 self._database.execute("INSERT OR REPLACE INTO content VALUES (?, ?, ?, ?)", row)
-                self._known.add(digest)
                 self.used_bytes += disk_size
         finally:
             os.close(out)
@@ -103,10 +92,10 @@ class ContentStore:
         data = zlib.compress(self._buffer, 1)
         disk_size = len(data) + _ROW_BYTES * len(self._pending)
         number = self._database.execute("INSERT INTO pack (kept, data) VALUES (?, ?)", (disk_size, data)).lastrowid
-        rows = [(digest, number, start, size) for digest, start, size in self._pending]
+        rows = [(digest, number, start, size) for digest, (start, size) in self._pending.items()]
         self._database.executemany("INSERT OR REPLACE INTO content VALUES (?, ?, ?, ?)", rows)
         self.used_bytes += disk_size
-        self._pending, self._buffer = [], bytearray()
+        self._pending, self._buffer = {}, bytearray()
 
     def get(self, digest: bytes) -> bytes:
         """Return the bytes of a digest. Raises `ContentMissing`."""
@@ -141,7 +130,6 @@ class ContentStore:
                 self._repack(number, needed)
             self._database.executemany("DELETE FROM content WHERE digest = ?", [(digest,) for digest in unneeded])
         self.flush()
-        self._known, self._knows_all = set(), False
         self._measure()
         self._database.execute("PRAGMA incremental_vacuum").fetchall()
 
@@ -151,8 +139,7 @@ class ContentStore:
         data = self._read_pack(number) if needed_rows else b""
         self._database.execute("DELETE FROM pack WHERE number = ?", (number,))
         self._database.execute("DELETE FROM content WHERE pack = ?", (number,))
-        for digest, start, size in needed_rows:
-            self._known.discard(digest)
+        for _, start, size in needed_rows:
             self.put(data[start : start + size])
 
     def _read_pack(self, number: int) -> bytes:
@@ -169,12 +156,8 @@ class ContentStore:
             raise ContentMissing from None
 
     def _is_known(self, digest: bytes) -> bool:
-        if digest in self._known or self._knows_all:
-            return digest in self._known
-        if self._database.execute("SELECT 1 FROM content WHERE digest = ?", (digest,)).fetchone() is None:
-            return False
-        self._known.add(digest)
-        return True
+        query = "SELECT 1 FROM content WHERE digest = ?"
+        return digest in self._pending or self._database.execute(query, (digest,)).fetchone() is not None
 
     def _measure(self) -> None:
         (packed,) = self._database.execute("SELECT TOTAL(kept) FROM pack").fetchone()

@@ -7,6 +7,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from ostler.workspace.folder_check import make_stamps
+
+EXCLUDED = b"left out"  # the content of a directory that is not scanned
+PIPE = b"pipe"  # the content of a named pipe
+
 
 class TreeEntry(NamedTuple):
     """A file, symlink, directory or named pipe. Every change of a file changes `ctime_ns`.
@@ -29,44 +34,67 @@ class TreeEntry(NamedTuple):
 FolderEntries = dict[str, TreeEntry]
 
 
-class PackedFolder:
-    """The entries of one folder. It does not change, so that the same object means the same entries."""
+class PackedFolder(msgspec.Struct, frozen=True):
+    """The entries of one folder: files in the order of the directory, then subfolders.
 
-    __slots__ = ("_file_count", "_unsaved", "items", "names")
+    `stamps` are what a scan must find for the folder to be unchanged, see `folder_check`. They are empty if the next
+    scan must visit the folder anyway: a file was not saved or changed too recently, or a subfolder is excluded.
+    """
 
-    def __init__(self, names: bytes, items: bytes) -> None:
-        self.names = names
-        self.items = items
-        self._file_count = -1
-        self._unsaved: tuple[str, ...] = ()
+    names: bytes
+    items: bytes
+    stamps: bytes
 
     def unpack(self) -> FolderEntries:
-        names = os.fsdecode(self.names).split("\0") if self.names else ()
-        entries = dict(zip(names, _entries_decoder().decode(self.items), strict=False))
-        if self._file_count < 0:
-            self._unsaved = tuple(name for name, entry in entries.items() if not entry[4] and not entry.is_directory)
-            self._file_count = sum(1 for entry in entries.values() if entry[4] and not entry.is_directory)
-        return entries
+        return dict(zip(self._names(), _entries_decoder().decode(self.items), strict=False))
 
-    def coverage(self) -> tuple[int, tuple[str, ...]]:
-        """Return the number of saved files, and the names of the others."""
-        if self._file_count < 0:
-            self.unpack()
-        return self._file_count, self._unsaved
+    def subfolders(self) -> list[str]:
+        """Return the names of the subfolders. Only for a folder with stamps."""
+        return self._names()[self.stamped_files :] if self.stamped_files <= self.names.count(b"\0") else []
+
+    @property
+    def stamped_files(self) -> int:
+        """The number of files in `stamps`."""
+        return max(0, len(self.stamps) // 16 - 1)
+
+    def coverage(self) -> tuple[int, FolderEntries]:
+        """Return the number of saved files, and the others."""
+        if self.stamps:
+            return self.stamped_files, {}
+        files = {name: entry for name, entry in self.unpack().items() if not entry.is_directory}
+        unsaved = {name: entry for name, entry in files.items() if not entry.content}
+        return len(files) - len(unsaved), unsaved
+
+    def _names(self) -> list[str]:
+        return os.fsdecode(self.names).split("\0") if self.names else []
 
 
-Folder = PackedFolder | FolderEntries
-Tree = dict[str, Folder]  # by folder path relative to the root: "" or "path/"
-PackedTree = dict[str, PackedFolder]
+PackedTree = dict[str, PackedFolder]  # by folder path relative to the root: "" or "path/"
 
 
-def pack(entries: FolderEntries) -> PackedFolder:
-    return PackedFolder(os.fsencode("\0".join(entries)), msgspec.msgpack.encode(tuple(entries.values())))
+def pack(entries: FolderEntries, mode: int) -> PackedFolder:
+    """Pack the entries of a folder that has the given mode."""
+    names = os.fsencode("\0".join(entries))
+    return PackedFolder(names, msgspec.msgpack.encode(tuple(entries.values())), _stamps(entries, mode))
 
 
-def entries_of(folder: Folder | None) -> FolderEntries:
+def entries_of(folder: PackedFolder | None) -> FolderEntries:
     """Return the entries of a folder; of a missing one, none."""
-    return folder.unpack() if isinstance(folder, PackedFolder) else folder or {}
+    return folder.unpack() if folder else {}
+
+
+def _stamps(entries: FolderEntries, mode: int) -> bytes:
+    ctimes, inodes = [], []
+    for entry in entries.values():
+        if entry.is_directory:
+            if entry.content == EXCLUDED:
+                return b""
+        elif entry.content and entry.ctime_ns >= 0:
+            ctimes.append(entry.ctime_ns)
+            inodes.append(entry.inode)
+        else:
+            return b""
+    return make_stamps(mode, ctimes, inodes)
 
 
 @cache

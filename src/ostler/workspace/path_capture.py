@@ -8,9 +8,8 @@ from ostler.processes.placeholders import is_placeholder
 from ostler.workspace.checkpoint_db import PathChange, is_same_state
 from ostler.workspace.content_capture import ContentCapture
 from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
-from ostler.workspace.packed_folder import TreeEntry
+from ostler.workspace.packed_folder import PIPE, TreeEntry
 from ostler.workspace.paths import split_path
-from ostler.workspace.tree_scan import PIPE
 
 SavedPaths = dict[str, TreeEntry | None]
 
@@ -67,7 +66,6 @@ class PathCapture:
             os.close(fd)
 
     def _read_content(self, folder: str, name: str, found: os.stat_result) -> TreeEntry | None:
-        entry = TreeEntry(found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode, b"")
-        entries: dict[str, TreeEntry] = {}
-        self._contents.capture([(folder, name, entry)], {folder: entries}, lambda: None)
+        entries = {name: TreeEntry(found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode, b"")}
+        self._contents.capture(folder, entries)
         return entries.get(name)

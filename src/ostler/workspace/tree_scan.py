@@ -2,14 +2,15 @@
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ostler.processes.placeholders import is_placeholder
 from ostler.processes.startup_files import STARTUP_FILES
 from ostler.workspace.gitignore import IgnoreRules
 from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
-from ostler.workspace.packed_folder import FolderEntries, PackedTree, Tree, TreeEntry, entries_of
+from ostler.workspace.packed_folder import EXCLUDED, PIPE, FolderEntries, PackedTree, TreeEntry, entries_of, pack
+from ostler.workspace.unchanged_folders import ScanStopped, UnchangedFolders
 
 MAX_FILES = 1_000_000
 MAX_DEPTH = 200
@@ -19,16 +20,7 @@ MAX_FILE_BYTES = 64 * 1024 * 1024  # larger files are not saved
 _TOO_LARGE_NAMES = frozenset(
     {"node_modules", ".venv", "venv", ".tox", ".nox", ".cache", "__pycache__", ".gradle", ".terraform"}
 )
-EXCLUDED = b"left out"  # the content of a directory that is not scanned
-PIPE = b"pipe"  # the content of a named pipe
 _SUBDIRECTORY_FLAGS = DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-FilesToRead = list[tuple[str, str, TreeEntry]]  # folder, name, and the entry without its content
-
-
-class ScanStopped(Exception):
-    """Raised when a scan is cancelled."""
 
 
 class TreeScanner:
@@ -40,42 +32,60 @@ class TreeScanner:
         self._jail = jail
         self._previous = previous
         self._is_stopped = is_stopped
+        self._unchanged: set[str] = set()
+        self._unchanged_folders = UnchangedFolders(previous, is_stopped)
         self._ignore_rules: dict[str, IgnoreRules] = {}
         self._device = 0
         self._files_left = MAX_FILES
         self.too_large = too_large
-        self.tree: Tree = {}
-        self.changed: dict[str, FolderEntries] = {}
-        self.to_read: FilesToRead = []
+        self.tree: PackedTree = {}
+        self.unread: dict[str, int] = {}  # folders with new files, and their modes
+        self.unread_files = self.unread_bytes = 0
         self.uncovered: dict[str, str] = {}
 
     @property
     def file_count(self) -> int:
         """The number of files found so far."""
-        return MAX_FILES - self._files_left
+        return max(MAX_FILES - self._files_left, self._unchanged_folders.file_count)
 
     def scan(self) -> None:
-        """Fill `tree` and `to_read`, with `too_large` and `uncovered` for excluded paths.
+        """Fill `tree` and `unread`, with `too_large` and `uncovered` for excluded paths.
 
-        `tree` has the previous object for each unchanged folder, and the known entries of the others, which are also in
-        `changed`; their new files are in `to_read`.
+        `tree` has the previous object for each unchanged folder. The entries of new files in `unread` folders have no
+        content yet.
         """
         fd = self._jail.open(".", DIRECTORY_FLAGS)
         try:
-            self._device = os.fstat(fd).st_dev
-            self._visit(fd, "", 0)
+            found = os.fstat(fd)
+            self._device = found.st_dev
+            self._unchanged = self._unchanged_folders.find(fd)
+            if "" in self._unchanged:
+                self._keep("")
+            else:
+                self._visit(fd, "", found.st_mode, 0)
         finally:
             os.close(fd)
         self.too_large = {path: reason for path, reason in self.too_large.items() if self._is_in_tree(path)}
 
-    def _visit(self, fd: int, folder: str, depth: int) -> None:
+    def set_folder(self, folder: str, entries: FolderEntries, mode: int) -> None:
+        """Set the entries of a folder; if they are the previous ones, keep the previous object."""
+        previous, packed = self._previous.get(folder), pack(entries, mode)
+        self.tree[folder] = previous if previous is not None and previous == packed else packed
+
+    def _keep(self, folder: str) -> None:
+        """Keep an unchanged folder with everything below it."""
+        previous = self.tree[folder] = self._previous[folder]
+        self._files_left -= previous.stamped_files
+        for name in previous.subfolders():
+            self._keep(f"{folder}{name}/")
+
+    def _visit(self, fd: int, folder: str, mode: int, depth: int) -> None:
         if self._is_stopped():
             raise ScanStopped
-        previous = self._previous.get(folder)
-        old = entries_of(previous)
+        old = entries_of(self._previous.get(folder))
         new_entries: FolderEntries = {}
         subfolders: list[str] = []
-        already_listed = len(self.to_read)
+        already_unread = self.unread_files
         with os.scandir(fd) as scan:
             for entry in scan:
                 name = entry.name
@@ -99,20 +109,27 @@ class TreeScanner:
                 elif name == ".git" or (name in STARTUP_FILES and is_placeholder(name, fd)):
                     continue
                 elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
-                    self.to_read.append((folder, name, _entry_without_content(found)))
-        unread = len(self.to_read) - already_listed
-        self._files_left -= len(new_entries) + unread
-        for name in subfolders:
-            if name != ".git" and not is_placeholder(name, fd):
-                self._visit_subfolder(fd, folder, name, old.get(name), new_entries, depth)
-        if previous is not None and not unread and new_entries == old:
-            self.tree[folder] = previous
-        else:
-            self.tree[folder] = self.changed[folder] = new_entries
+                    new_entries[name] = _entry_without_content(found)
+                    self.unread_files += 1
+                    self.unread_bytes += found.st_size if found.st_size <= MAX_FILE_BYTES else 0
+        if self.unread_files > already_unread:
+            self.unread[folder] = mode
+        self._files_left -= len(new_entries)
+        self._visit_subfolders(fd, folder, subfolders, new_entries, depth)
+        self.set_folder(folder, new_entries, mode)
 
-    def _visit_subfolder(
-        self, fd: int, folder: str, name: str, known: TreeEntry | None, new_entries: FolderEntries, depth: int
+    def _visit_subfolders(
+        self, fd: int, folder: str, names: Sequence[str], new_entries: FolderEntries, depth: int
     ) -> None:
+        old = entries_of(self._previous.get(folder))
+        for name in names:
+            if f"{folder}{name}/" in self._unchanged:
+                new_entries[name] = old[name]
+                self._keep(f"{folder}{name}/")
+            elif name != ".git" and not is_placeholder(name, fd):
+                self._visit_subfolder(fd, folder, name, new_entries, depth)
+
+    def _visit_subfolder(self, fd: int, folder: str, name: str, new_entries: FolderEntries, depth: int) -> None:
         path = folder + name
         try:
             subfolder_fd = os.open(name, _SUBDIRECTORY_FLAGS, dir_fd=fd)
@@ -122,10 +139,9 @@ class TreeScanner:
         try:
             found = os.fstat(subfolder_fd)
             reason = self._exclusion_reason(found, depth) or self._too_large_reason(subfolder_fd, folder, name)
-            new = TreeEntry(0, 0, 0, found.st_mode, EXCLUDED if reason else b"")
-            new_entries[name] = known if known == new else new
+            new_entries[name] = TreeEntry(0, 0, 0, found.st_mode, EXCLUDED if reason else b"")
             if not reason:
-                self._visit(subfolder_fd, f"{path}/", depth + 1)
+                self._visit(subfolder_fd, f"{path}/", found.st_mode, depth + 1)
             elif path not in self.too_large:
                 self.uncovered[path] = reason
         finally:

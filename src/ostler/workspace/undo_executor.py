@@ -12,9 +12,9 @@ from ostler.workspace.content_store import ContentMissing, ContentStore, digest_
 from ostler.workspace.file_reading import READ_FLAGS, read_up_to
 from ostler.workspace.hardlinks import all_links_inside
 from ostler.workspace.jail import DIRECTORY_FLAGS, EntryHandle, Jail
-from ostler.workspace.packed_folder import TreeEntry
+from ostler.workspace.packed_folder import PIPE, TreeEntry
 from ostler.workspace.paths import escape_path, split_path
-from ostler.workspace.tree_scan import MAX_FILE_BYTES, PIPE
+from ostler.workspace.tree_scan import MAX_FILE_BYTES
 from ostler.workspace.undo_types import UncoveredPath, UndoPlan, UndoResult
 
 StepAction = Callable[["UndoStep"], str]

@@ -27,11 +27,12 @@ class ChangedPath(msgspec.Struct, frozen=True):
 
 
 class UndoableTurn(msgspec.Struct, frozen=True):
-    """A turn that can be undone, with its start time and the paths it changed."""
+    """A turn that can be undone, or redone if it is `undone`, with its start time and the paths it changed."""
 
     turn_id: str
     started_at: float
     paths: tuple[str, ...]
+    undone: bool = False
 
 
 class TurnChanges(msgspec.Struct, frozen=True):
