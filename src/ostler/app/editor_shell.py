@@ -5,6 +5,7 @@ import os
 import time
 from typing import Any
 
+from ostler.app.editor_file_gate import EditorFileGate
 from ostler.app.session_workspace import SessionShell
 from ostler.core.errors import ToolError
 from ostler.core.protocols import CommandRequest, CommandResult
@@ -18,14 +19,16 @@ RELEASE_TIMEOUT = 2.0
 class EditorShell(SessionShell):
     """A shell that runs foreground commands in the editor's terminals unless they must be sandboxed."""
 
-    def __init__(self, root: str, editor: EditorClient, *, sandbox: str) -> None:
+    def __init__(self, root: str, editor: EditorClient, gate: EditorFileGate, *, sandbox: str) -> None:
         super().__init__(root, writable=True, sandbox=sandbox)
         self._folder = root
         self._editor = editor
+        self.gate = gate
+        gate.add_shell(self)
         self._requires_sandbox = sandbox == "require"
 
     def for_child(self) -> "EditorShell":
-        return EditorShell(self._folder, self._editor, sandbox=self._sandbox)
+        return EditorShell(self._folder, self._editor, self.gate, sandbox=self._sandbox)
 
     @property
     def runs_in_editor(self) -> bool:
@@ -33,7 +36,12 @@ class EditorShell(SessionShell):
         return self._editor.capabilities.terminal and not self.read_only and not self._requires_sandbox
 
     async def run(self, request: CommandRequest) -> CommandResult:
-        return await self._run_in_terminal(request) if self.runs_in_editor else await super().run(request)
+        async with self.gate.command():
+            return await self._run_in_terminal(request) if self.runs_in_editor else await super().run(request)
+
+    async def start(self, request: CommandRequest) -> str:
+        async with self.gate.command():
+            return await super().start(request)
 
     async def _run_in_terminal(self, request: CommandRequest) -> CommandResult:
         start = time.monotonic()
