@@ -10,6 +10,7 @@ from ostler.app.session_workspace import SessionShell
 from ostler.core.errors import ToolError
 from ostler.core.protocols import CommandRequest, CommandResult
 from ostler.frontends.acp_agent.editor_client import EditorClient
+from ostler.processes.command_environment import withheld_variables
 from ostler.wire.jsonrpc import PeerClosed, RpcError
 
 MAX_OUTPUT_BYTES = 1024 * 1024
@@ -70,7 +71,7 @@ class EditorShell(SessionShell):
             "terminal/create",
             command="/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh",
             args=["-c", request.command],
-            env=[{"name": name, "value": value} for name, value in request.env.items()],
+            env=[{"name": name, "value": value} for name, value in _terminal_environment(request).items()],
             cwd=os.path.normpath(os.path.join(self._folder, request.cwd)),
             outputByteLimit=MAX_OUTPUT_BYTES,
         )
@@ -101,6 +102,11 @@ class EditorShell(SessionShell):
         if task.done() and not task.cancelled():
             task.exception()
         task.cancel()
+
+
+def _terminal_environment(request: CommandRequest) -> dict[str, str]:
+    """Return the variables to set: a terminal has the editor's environment, so those with secrets are made empty."""
+    return {**dict.fromkeys(withheld_variables(os.environ), ""), **request.env}
 
 
 def _make_result(output: dict[str, Any], exit_info: dict[str, Any] | None, seconds: float) -> CommandResult:

@@ -245,6 +245,32 @@ async def test_command_runs_in_a_terminal_of_the_editor(editor_at):
         assert "hi" in str(server.requests[-1].json["messages"][-1])
 
 
+@pytest.mark.req("PM-1", "PM-5")
+@pytest.mark.parametrize(
+    "command",
+    ["cat > evil.py <<'EOF'\nx\nEOF", "ls > x", "cat a >> Makefile", "ls > $TMPDIR/x", "cat /proc/$PPID/environ"],
+)
+async def test_command_that_writes_or_leaves_the_workspace_asks_before_it_runs_in_a_terminal(editor_at, command):
+    async with editor_at(calls([("bash", {"command": command})]), text("Oh.")) as (editor, _):
+        terminals = Terminals(editor)
+        editor.choosing("deny")
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        assert [method for method, _ in editor.asked] == ["session/request_permission"]
+        assert terminals.made == []
+
+
+@pytest.mark.req("SH-8")
+async def test_terminal_gets_no_secrets_of_the_environment(editor_at, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "sk-12345678901234567890")
+    monkeypatch.setenv("BASH_ENV", "/tmp/x")
+    async with editor_at(calls([("bash", {"command": "ls"})]), text("Seen.")) as (editor, _):
+        terminals = Terminals(editor)
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        variables = {item["name"]: item["value"] for item in terminals.made[0]["env"]}
+        assert (variables["SOME_API_KEY"], variables["BASH_ENV"]) == ("", "")
+        assert "PATH" not in variables
+
+
 @pytest.mark.parametrize(
     ("method", "response"), [("output", {"output": "hi\n", "truncated": False}), ("wait_for_exit", {})]
 )

@@ -18,8 +18,8 @@ class Analysis(msgspec.Struct, frozen=True):
     """The result of analysing a command line.
 
     With `no_danger_found`, a verdict of `confirm` is only due to unknown programs. `parsed` is False if the line could
-    not be parsed completely. `redirected_paths` are the files that redirections write,
-    `input_paths` those that they read.
+    not be parsed completely. `redirected_paths` are the files that redirections write, `input_paths` those that they
+    read, `temporary_paths` those written below `$TMPDIR`, which is the session's own folder only in the sandbox.
     """
 
     verdict: Literal["deny", "confirm", "ordinary"]
@@ -30,6 +30,7 @@ class Analysis(msgspec.Struct, frozen=True):
     no_danger_found: bool = False
     redirected_paths: tuple[str, ...] = ()
     input_paths: tuple[str, ...] = ()
+    temporary_paths: tuple[str, ...] = ()
 
     def command_danger(self, command: SimpleCommand) -> Danger:
         """Return the danger level of one of the commands. If one command is dangerous, all of them are."""

@@ -51,6 +51,7 @@ def analyse_line(
         not evaluator.level,
         tuple(evaluator.redirected_paths),
         tuple(evaluator.input_paths),
+        tuple(evaluator.temporary_paths),
     )
 
 
