@@ -44,15 +44,22 @@ async def test_builtin_command_does_not_call_the_model(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_title_is_sent_and_listed(editor_at):
-    async with editor_at(text("Hi.")) as (editor, _):
+async def test_title_of_a_session_is_the_first_prompt_until_it_is_renamed(editor_at):
+    async with editor_at(text("Hi."), text("Again.")) as (editor, _):
         session = await editor.opened()
-        await editor.prompt(session, "hello")
+        await editor.prompt(session, "look at\nthe moons")
+        await editor.prompt(session, "and the stars")
         await editor.prompt(session, "/title Of moons")
-        await editor.until(lambda: editor.updates_of("session_info_update"))
+        await editor.until(lambda: len(editor.updates_of("session_info_update")) == 2)
+        assert [update["title"] for update in editor.updates_of("session_info_update")] == [
+            "look at the moons",
+            "Of moons",
+        ]
+        listed = await editor.peer.request("session/list", {})
+        assert [entry["title"] for entry in listed["sessions"]] == ["Of moons"]
+        await editor.peer.request("session/resume", {"sessionId": session, "cwd": str(editor.folder), "mcpServers": []})
+        await editor.until(lambda: len(editor.updates_of("session_info_update")) == 3)
         assert editor.updates_of("session_info_update")[-1]["title"] == "Of moons"
-        (listed,) = (await editor.peer.request("session/list", {}))["sessions"]
-        assert listed["title"] == "Of moons"
 
 
 @pytest.mark.req("AC-6")

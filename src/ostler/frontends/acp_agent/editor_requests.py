@@ -12,11 +12,13 @@ from ostler.core.events import (
     QuestionAsked,
     ToolCalled,
 )
-from ostler.core.permission import AnswerOption, Decision, Question, QuestionReply
+from ostler.core.permission import AnswerOption, Decision, Permission, Question, QuestionReply
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.tool_content import contents_of, locations_of, title_of
+from ostler.rendering.asks import rule_lines
+from ostler.session.permissions import DEFAULT_OPTIONS
 from ostler.text.sanitise import escape_invisible
-from ostler.wire.acp import PermissionOption, ToolCallFields
+from ostler.wire.acp import PermissionOption, ToolCallContent, ToolCallFields, text_content
 from ostler.wire.jsonrpc import PeerClosed, RpcError
 
 OPTION_KINDS = {
@@ -31,6 +33,7 @@ SCOPES: dict[str, Literal["session", "project"]] = {
     "allow_always": "project",
     "deny_always": "project",
 }
+MAX_LABEL_LENGTH = 120
 AnswerCallback = Callable[[str, Decision | QuestionReply], bool]
 FindCall = Callable[[str], ToolCalled | None]
 
@@ -74,7 +77,10 @@ class EditorRequests:
             answer = await self._editor.request(
                 "session/request_permission",
                 toolCall=self._tool_call_fields(event),
-                options=[PermissionOption(option.id, option.label, OPTION_KINDS[option.kind]) for option in options],
+                options=[
+                    PermissionOption(option.id, _label(option, event.permission), OPTION_KINDS[option.kind])
+                    for option in options
+                ],
             )
             decision = decision_from_response(answer, options)
         except (RpcError, PeerClosed) as error:
@@ -94,7 +100,7 @@ class EditorRequests:
             title=escape_invisible(title),
             kind=called.kind if called else None,
             status="pending",
-            content=contents_of(preview, self._cwd),
+            content=(*contents_of(preview, self._cwd), *_rule_list(event)),
             locations=locations_of(arguments, preview, self._cwd) or None,
             raw_input=arguments or None,
         )
@@ -110,6 +116,25 @@ class EditorRequests:
                 reply = QuestionReply("decline")
         self._pending.pop(question.id, None)
         self._on_answer(question.id, reply)
+
+
+def _label(option: AnswerOption, permission: Permission) -> str:
+    """Return the label of an option, with the rules that it adds; a remote agent's own option keeps its label."""
+    if option.kind not in SCOPES or option not in DEFAULT_OPTIONS:
+        return option.label
+    rules = rule_lines(permission)
+    listed = ", ".join(rules)
+    return f"{option.label}: {listed if len(listed) <= MAX_LABEL_LENGTH else f'the {len(rules)} rules listed above'}"
+
+
+def _rule_list(event: PermissionAsked) -> tuple[ToolCallContent, ...]:
+    """Return the rules of the lasting answers if they are too long for the labels."""
+    rules = rule_lines(event.permission)
+    if event.once_only or event.permission.options != DEFAULT_OPTIONS or len(", ".join(rules)) <= MAX_LABEL_LENGTH:
+        return ()
+    lines = "\n".join(f"- {rule}" for rule in rules)
+    text = f"An answer for the session or the project adds these rules ({len(rules)}):\n{lines}"
+    return (ToolCallContent("content", text_content(text)),)
 
 
 def _form_params(question: Question) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from ostler.frontends.acp_agent.prompt_content import convert_prompt, later_text
 from ostler.frontends.acp_agent.session_updates import SessionUpdateBuilder, effective_records
 from ostler.frontends.acp_agent.slash_commands import EditorSlashCommands, result_markdown
 from ostler.frontends.acp_agent.stop_reason import add_usage, prompt_response
+from ostler.frontends.acp_agent.title_updates import TitleUpdates
 from ostler.wire.acp import ContentBlock, SessionConfigOption, text_content
 from ostler.wire.acp_requests import OpenSessionResponse, PromptResponse, PromptUsage
 from ostler.wire.acp_updates import (
@@ -31,6 +32,7 @@ from ostler.wire.acp_updates import (
     ConfigOptionUpdate,
     CurrentModeUpdate,
     KnownUpdate,
+    SessionInfoUpdate,
     UsageUpdate,
 )
 from ostler.wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
@@ -71,6 +73,7 @@ class EditorSession:
         self._services = services
         self._editor = editor
         self._updates = SessionUpdateBuilder(cwd)
+        self._title = TitleUpdates()
         self._options = EditorOptions(session.info)
         self._mode = self._options.mode
         self._commands = CommandDispatcher(session, services, new_id)
@@ -116,6 +119,8 @@ class EditorSession:
                     self._editor.send_update(update)
         if usage and replay:
             self._editor.send_update(usage)
+        if self._title.title:
+            self._send(SessionInfoUpdate(self._title.title))
         self._updates.replaying = False
         self._history = []
 
@@ -154,9 +159,12 @@ class EditorSession:
         try:
             async for envelope in self._session.subscribe(0):
                 self._commands.on_event(envelope)
+                title = self._title.on_event(envelope)
                 if envelope.seq > self._session.opened_after_seq:
                     self._caught_up.set()
                     self._on_event(envelope)
+                    if title:
+                        self._send(title)
                 else:
                     self._history.append(envelope)
         finally:

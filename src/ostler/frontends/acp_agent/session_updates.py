@@ -11,7 +11,6 @@ from ostler.core.events import (
     MessageDone,
     MessageSnapshot,
     Notice,
-    Renamed,
     Retrying,
     Reverted,
     Steered,
@@ -47,7 +46,6 @@ from ostler.wire.acp_updates import (
     Cost,
     KnownUpdate,
     PlanUpdate,
-    SessionInfoUpdate,
     UsageUpdate,
     UserMessageChunk,
 )
@@ -90,8 +88,6 @@ class SessionUpdateBuilder:
                 yield PlanUpdate(tuple(PlanEntry(item.content, item.priority, item.status) for item in items))
             case UsageReported():
                 yield from self._usage(event)
-            case Renamed(title) if title:
-                yield SessionInfoUpdate(title)
             case Notice(_, text):
                 yield self._notice(text)
             case Waiting() | Retrying():
