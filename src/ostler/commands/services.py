@@ -94,6 +94,9 @@ class CommandServices(Protocol):
     async def find_session(self, session_ref: str) -> str:
         """Return the id of the session that a reference (id, prefix, title) names."""
 
+    async def has_session(self, session_id: str) -> bool:
+        """Return whether the workspace has a session with exactly this id."""
+
     async def fork(self, session_id: str, seq: int) -> str:
         """Copy a session up to record `seq`, or completely if it is 0. Return the copy's id."""
 
