@@ -50,7 +50,12 @@ class EditorShell(SessionShell):
         try:
             self._editor.on_terminal_created(request.command, terminal_id)
             exit_info = await self._wait_for_exit(terminal_id, request.timeout)
-            output = await self._request_terminal("terminal/output", terminal_id)
+            output = await self._request(
+                "terminal/output",
+                terminalId=terminal_id,
+                max_response_bytes=8 * MAX_OUTPUT_BYTES,  # an escaped character has six bytes
+                shorten=True,
+            )
         except (ToolError, asyncio.CancelledError):
             await self._release(terminal_id, kill=True)
             raise
@@ -115,11 +120,20 @@ def _make_result(output: dict[str, Any], exit_info: dict[str, Any] | None, secon
     sources = [exit_info, status] if exit_info is not None else []
     codes = (item.get("exitCode") for item in sources if isinstance(item, dict))
     code = next((code for code in codes if code is not None), None)
+    text, shortened = _last_bytes(text if isinstance(text, str) else "", MAX_OUTPUT_BYTES)
     return CommandResult(
-        text if isinstance(text, str) else "",
+        text,
         "",
         code if isinstance(code, int) else None,
         seconds,
         timed_out=exit_info is None,
-        truncated=output.get("truncated") is True,
+        truncated=shortened or output.get("truncated") is True,
     )
+
+
+def _last_bytes(text: str, limit: int) -> tuple[str, bool]:
+    """Return the end of a text and whether it was cut; some editors ignore the limit."""
+    data = text[-limit:].encode("utf-8", "replace")
+    if len(text) <= limit and len(data) <= limit:
+        return text, False
+    return data[-limit:].decode("utf-8", "ignore"), True

@@ -11,6 +11,7 @@ from ostler.core.errors import PathError
 from ostler.core.protocols import FileChange, TextFile, WriteResult
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.wire.jsonrpc import PeerClosed, RpcError
+from ostler.workspace.file_reading import MAX_TEXT_BYTES
 
 READ_TIMEOUT = 10.0  # then the file is read from disk
 
@@ -104,7 +105,9 @@ class EditorWorkspace(SessionWorkspace):
         started = self._gate.started
         try:
             async with asyncio.timeout(READ_TIMEOUT):
-                answer = await self._editor.request("fs/read_text_file", path=absolute)
+                answer = await self._editor.request(
+                    "fs/read_text_file", path=absolute, max_response_bytes=2 * MAX_TEXT_BYTES
+                )
         except (RpcError, PeerClosed, TimeoutError):
             return None
         if self._gate.started != started or self._absolute(path) != absolute:
