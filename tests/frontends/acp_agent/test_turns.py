@@ -91,7 +91,7 @@ async def test_approval_for_the_session_is_remembered(editor_at):
         assert (editor.folder / "a.txt").read_text() == "two"
 
 
-@pytest.mark.req("SH-3")
+@pytest.mark.req("AC-6", "PM-5")
 async def test_label_of_a_lasting_answer_says_what_it_covers(editor_at):
     change = calls([("write", {"path": "a1.txt", "content": "x"})])
     run = calls([("bash", {"command": "git push origin main && npm run build > log.txt"})])
@@ -120,6 +120,7 @@ async def test_rules_that_are_too_long_for_a_label_are_listed(editor_at):
         assert all(f"- bash: tool{number} " in listed for number in range(9))
 
 
+@pytest.mark.req("SH-3")
 async def test_dangerous_command_can_only_be_allowed_once(editor_at):
     async with editor_at(calls([("bash", {"command": "rm -r x"})]), text("Fine.")) as (editor, _):
         editor.choosing("deny")

@@ -19,6 +19,7 @@ from ostler.rendering.asks import rule_lines
 from ostler.session.permissions import DEFAULT_OPTIONS
 from ostler.text.sanitise import escape_invisible
 from ostler.wire.acp import PermissionOption, ToolCallContent, ToolCallFields, text_content
+from ostler.wire.acp_updates import AcpToolCall, AcpToolCallUpdate
 from ostler.wire.jsonrpc import PeerClosed, RpcError
 
 OPTION_KINDS = {
@@ -33,6 +34,10 @@ SCOPES: dict[str, Literal["session", "project"]] = {
     "allow_always": "project",
     "deny_always": "project",
 }
+PROMPT_OPTIONS = [
+    AnswerOption("once", "Allow once", "allow_once"),
+    AnswerOption("deny", "Send the prompt without it", "deny"),
+]
 MAX_LABEL_LENGTH = 120
 AnswerCallback = Callable[[str, Decision | QuestionReply], bool]
 FindCall = Callable[[str], ToolCalled | None]
@@ -59,6 +64,27 @@ class EditorRequests:
                     task.cancel()
             case _:
                 pass
+
+    async def confirm(self, request_id: str, text: str) -> bool:
+        """Ask the user about a prompt before it is sent. Return whether they agree; a cancelled request raises."""
+        title = escape_invisible(text)
+        self._editor.send_update(AcpToolCall(request_id, title=title, kind="other", status="pending"))
+        status = "failed"
+        try:
+            answer = await self._editor.request(
+                "session/request_permission",
+                toolCall=ToolCallFields(request_id, title=title, kind="other", status="pending"),
+                options=[PermissionOption(item.id, item.label, OPTION_KINDS[item.kind]) for item in PROMPT_OPTIONS],
+            )
+            decision = decision_from_response(answer, PROMPT_OPTIONS)
+            status = "completed" if decision.answer == "allow" else "failed"
+        except (RpcError, PeerClosed):
+            return False
+        finally:
+            self._editor.send_update(AcpToolCallUpdate(request_id, status=status))
+        if decision.answer == "cancel":
+            raise asyncio.CancelledError
+        return decision.answer == "allow"
 
     async def aclose(self) -> None:
         """Cancel all open requests."""

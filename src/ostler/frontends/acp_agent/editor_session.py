@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ostler.commands.dispatcher import CommandDispatcher
 from ostler.commands.results import StartTurn
-from ostler.commands.services import CommandServices, PromptSource, active_agent
+from ostler.commands.services import CommandServices, PromptSource, active_agent, left_out_notices
 from ostler.core.errors import OstlerError
 from ostler.core.events import Envelope, InfoChanged, OptionChanged, TurnEnded, UsageReported
 from ostler.core.prompt import Prompt, PromptContent, TextContent
@@ -19,7 +19,7 @@ from ostler.core.sessions import SetOption, Steer
 from ostler.frontends.acp_agent.config_options import EditorOptions
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.editor_requests import EditorRequests
-from ostler.frontends.acp_agent.prompt_content import convert_prompt, later_text, prompt_text
+from ostler.frontends.acp_agent.prompt_content import convert_prompt, later_text, prompt_text, starts_with_command
 from ostler.frontends.acp_agent.session_updates import SessionUpdateBuilder, effective_records
 from ostler.frontends.acp_agent.slash_commands import EditorSlashCommands, result_markdown
 from ostler.frontends.acp_agent.stop_reason import add_usage, prompt_response
@@ -77,6 +77,7 @@ class EditorSession:
         self._options = EditorOptions(session.info)
         self._mode = self._options.mode
         self._commands = CommandDispatcher(session, services, new_id)
+        self._commands.may_be_pasted = True
         self._slash_commands = EditorSlashCommands(self._commands, services, session)
         self._requests = EditorRequests(editor, cwd, session.answer, self._updates.find_call)
         editor.on_terminal_created = self._on_terminal_created
@@ -226,10 +227,7 @@ class EditorSession:
                 return {"outcome": "promptRequired", "reason": "noRunningTurn"}
             self._spawn(_run_detached(self.prompt(content)))
             return {"outcome": "startedNewTurn"}
-        blocks = convert_prompt(content)
-        ready = await self._services.build_prompt(prompt_text(blocks), self._source(blocks))
-        prompt = replace(ready.prompt, blocks=(*blocks, *ready.prompt.blocks[1:]))
-        if not await self._session.apply(Steer(prompt)):
+        if not await self._session.apply(Steer(await self._build_prompt(convert_prompt(content)))):
             raise RpcError(INVALID_REQUEST, "this backend does not accept input during a turn")
         return {"outcome": "injected"}
 
@@ -276,19 +274,30 @@ class EditorSession:
             self._run = None
 
     async def _handle_prompt(self, run: PromptRun, blocks: list[PromptContent]) -> PromptResponse:
-        text = prompt_text(blocks)
-        result = await self._slash_commands.run(text)
+        result = await self._slash_commands.run(prompt_text(blocks)) if starts_with_command(blocks) else None
         if result is None:
-            ready = await self._services.build_prompt(text, self._source(blocks))
-            return await self._run_turn(run, replace(ready.prompt, blocks=(*blocks, *ready.prompt.blocks[1:])))
+            return await self._run_turn(run, await self._build_prompt(blocks))
         if isinstance(result, StartTurn):
+            self._send_notices(result.notices)
             others = [block for block in blocks if not isinstance(block, TextContent)]
             return await self._run_turn(run, replace(result.prompt, blocks=(*result.prompt.blocks, *others)))
         self._editor.send_update(AgentMessageChunk(text_content(result_markdown(result)), new_id()))
         return PromptResponse("end_turn")
 
-    def _source(self, blocks: list[PromptContent]) -> PromptSource:
-        return PromptSource(active_agent(self._session), later_text(blocks))
+    async def _build_prompt(self, blocks: list[PromptContent]) -> Prompt:
+        """Build the prompt. What it mentions outside the workspace, in files with secrets and agents, is asked for."""
+        text = prompt_text(blocks, "\n")  # a mention does not continue in the next block
+        source = PromptSource(active_agent(self._session), later_text(blocks), may_be_pasted=True)
+        built = await self._services.build_prompt(text, source)
+        if built.questions:
+            approved = await self._requests.confirm(new_id(), f"Your prompt would {' and '.join(built.questions)}.")
+            built = await self._services.build_prompt(text, replace(source, approved=approved))
+        self._send_notices(left_out_notices(built))
+        return replace(built.prompt, blocks=(*blocks, *built.prompt.blocks[1:]))
+
+    def _send_notices(self, notices: Sequence[str]) -> None:
+        for notice in notices:
+            self._send(self._updates.notice(notice))
 
     async def _run_turn(self, run: PromptRun, prompt: Prompt) -> PromptResponse:
         self._usage = PromptUsage()

@@ -89,9 +89,9 @@ class SessionUpdateBuilder:
             case UsageReported():
                 yield from self._usage(event)
             case Notice(_, text):
-                yield self._notice(text)
+                yield self.notice(text)
             case Waiting() | Retrying():
-                yield from map(self._notice, self._waiting.render(event))
+                yield from map(self.notice, self._waiting.render(event))
             case _:
                 yield from self._call_updates(event)
 
@@ -136,7 +136,7 @@ class SessionUpdateBuilder:
         elif rest := full_text[len(sent) :]:
             yield kind(text_content(rest), message_id)
 
-    def _notice(self, text: str) -> KnownUpdate:
+    def notice(self, text: str) -> KnownUpdate:
         """Return a notice for the user, which is not part of the answer."""
         self._notice_count += 1
         return AgentThoughtChunk(text_content(text), f"aside-{self._notice_count}")

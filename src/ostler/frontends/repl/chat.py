@@ -18,7 +18,7 @@ from ostler.commands.results import (
     StartTurn,
     SwitchSession,
 )
-from ostler.commands.services import CommandServices, PromptSource, active_agent
+from ostler.commands.services import CommandServices, PromptSource, active_agent, left_out_notices
 from ostler.core.errors import OstlerError
 from ostler.core.events import (
     Envelope,
@@ -299,8 +299,9 @@ class ChatController:
             if await self._session.apply(Steer(ready.prompt)):
                 lines = [f"  ↳ {sanitise(line)}" for line in text.strip().split("\n")]
                 self._console.show([self._paint(line, "bold") for line in lines])
+                self._show_notice(left_out_notices(ready))
             elif self._session.info.can_steer:  # the turn is about to end
-                self._send_prompt(StartTurn(ready.prompt, tuple(ready.notices)))
+                self._send_prompt(StartTurn(ready.prompt, left_out_notices(ready)))
             else:
                 self._return_unsent(
                     "not sent: this backend accepts no input during a turn; press Enter to send it afterwards", text
@@ -386,7 +387,7 @@ class ChatController:
         if text:
             self._console.restore_draft(text)
 
-    def _show_notice(self, lines: list[str]) -> None:
+    def _show_notice(self, lines: Sequence[str]) -> None:
         rows = [row for line in lines for row in wrap_notice(f"  {sanitise(line)}", self._paint.columns())]
         self._console.show([self._paint(row, "dim") for row in rows])
 
