@@ -14,7 +14,7 @@ _BLANKS: dict[Any, Any] = {str: "", tuple: (), int: 0, float: 0.0, bool: False}
 
 
 def decode_params(kind: type[W], params: Params) -> W:
-    """Decode the parameters of a request; null counts as absent. Raises `RpcError` with the location of the problem."""
+    """Decode the parameters of a request; null means absent. Raises `RpcError` with the location of the problem."""
     present = {name: value for name, value in params.items() if value is not None}
     if not isinstance(present.get("_meta"), dict):
         present.pop("_meta", None)

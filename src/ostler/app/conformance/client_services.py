@@ -32,9 +32,11 @@ async def _(driver: AgentDriver) -> None:
     assert driver.client_services is not None
     driver.client_services.rejects_writes = True
     try:
-        _, reason = await _run_turn(driver, WRITE_PROMPT.format(name="comply-not-lent.txt"))
+        services, reason = await _run_turn(driver, WRITE_PROMPT.format(name="comply-not-lent.txt"))
     finally:
         driver.client_services.rejects_writes = False
+    if not services.rejected_writes:
+        raise CheckSkipped("it requested no write")
     require(reason in STOP_REASONS, f"the stop reason was {reason!r}")
 
 

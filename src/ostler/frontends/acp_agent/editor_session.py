@@ -285,7 +285,7 @@ class EditorSession:
         return PromptResponse("end_turn")
 
     async def _build_prompt(self, blocks: list[PromptContent]) -> Prompt:
-        """Build the prompt. What it mentions outside the workspace, in files with secrets and agents, is asked for."""
+        """Build the prompt; ask the user about mentioned agents, and files that are outside or may contain secrets."""
         text = prompt_text(blocks, "\n")  # a mention does not continue in the next block
         source = PromptSource(active_agent(self._session), later_text(blocks), may_be_pasted=True)
         built = await self._services.build_prompt(text, source)
