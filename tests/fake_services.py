@@ -55,6 +55,9 @@ class FakeServices:
     async def sessions(self, query):
         return [session for session in self.known_sessions if query in session.title]
 
+    async def has_session(self, session_id):
+        return any(session.id == session_id for session in self.known_sessions)
+
     async def find_session(self, session_ref):
         found = [session.id for session in self.known_sessions if session_ref in session.id]
         if len(found) != 1:

@@ -1,6 +1,7 @@
 """Prompts from command files: the target agent and the notices."""
 
 import json
+import os
 
 import pytest
 
@@ -126,6 +127,35 @@ async def test_sensitive_files_and_stronger_agents_are_asked_for_when_typed(buil
     built = await builder.from_text(text, PromptSource("plan", approved=True))
     names = {block.uri.rpartition("/")[2] for block in built.prompt.blocks[1:]}
     assert (built.prompt.target.agent, names >= {"work", ".env", "notes.txt"}, built.questions) == ("build", True, ())
+
+
+@pytest.mark.req("PM-8")
+async def test_agents_and_outside_paths_are_asked_for_where_typed_text_may_be_pasted(builder):
+    text = "@agent:plan @~/notes.txt @.env @a.py go"
+    built = await builder.from_text(text, PromptSource("build", may_be_pasted=True))
+    assert [block.uri for block in built.prompt.blocks[1:]] == ["a.py"]
+    assert (built.prompt.target, list(built.questions)) == (
+        None,
+        [
+            f"attach {os.path.expanduser('~/notes.txt')}, which is outside the workspace",
+            "attach .env, which may contain secrets",
+            "switch to the agent plan",
+        ],
+    )
+    built = await builder.from_text(text, PromptSource("build", approved=True, may_be_pasted=True))
+    assert (built.prompt.target.agent, len(built.prompt.blocks), built.questions) == ("plan", 4, ())
+
+
+@pytest.mark.req("PM-8")
+async def test_arguments_of_a_command_that_may_be_pasted_attach_only_files_of_the_workspace(builder, tmp_path):
+    folder = tmp_path / "home" / ".ostler" / "commands"
+    folder.mkdir()
+    (folder / "look.md").write_text("Look at this: $ARGUMENTS")
+    source = PromptSource("build", may_be_pasted=True)
+    built = await builder.expand("look", "@agent:plan @~/notes.txt @.env @a.py", None, source)
+    assert [block.uri for block in built.prompt.blocks[1:]] == ["a.py"]
+    assert built.prompt.target is None
+    assert [any(name in line for line in built.notices) for name in ("plan", "notes.txt", ".env")] == [True] * 3
 
 
 @pytest.mark.req("EN-3")

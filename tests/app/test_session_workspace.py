@@ -44,6 +44,17 @@ async def test_command_with_network_sees_user_keys_but_not_ostlers(tmp_path, mon
     assert str(tmp_path / ".ssh") in shell._sandbox_policy().hidden
 
 
+@pytest.mark.req("PM-2", "SH-8")
+async def test_command_checked_as_read_only_stays_read_only_if_the_agent_changes_before_it_runs(tmp_path):
+    shell = SessionShell(str(tmp_path), writable=True, sandbox="prefer")
+    shell.is_agent_read_only = lambda: True
+    await shell.is_sandboxed()
+    shell.is_agent_read_only = lambda: False
+    await shell.can_write()  # asked again for the checkpoint
+    assert shell.read_only
+    await shell.aclose()
+
+
 @pytest.mark.req("PM-1", "FS-3")
 @pytest.mark.parametrize(
     ("pattern", "action", "readable"),

@@ -31,7 +31,8 @@ from ostler.journal.conversation import ConversationMessage, read_conversation
 from ostler.journal.file_journal import JOURNAL_NAME, read_journal
 from ostler.journal.history_xnl import to_xnl
 from ostler.journal.journal_store import JournalStore
-from ostler.journal.session_meta import SessionMeta, format_time, read_meta, title_of
+from ostler.journal.session_meta import SessionMeta, format_time, read_meta
+from ostler.text.session_title import session_title
 from ostler.xnl.chat_records import read_records
 
 CALL = ToolCall("c1", "read", {"path": "a.txt", "lines": [1, 2.5, None, True]}, raw='{"path":"a.txt"}')
@@ -248,7 +249,7 @@ def test_reverted_prompt_does_not_name_the_session(store):
 
 def test_times_out_of_range_are_empty():
     assert [format_time(time) for time in (1e30, float("inf"), float("nan"), -1e30)] == ["", "", "", ""]
-    assert title_of("  a\n\tb  ") == "a b"
+    assert session_title("  a\n\tb  ") == "a b"
 
 
 @pytest.mark.req("SE-5")

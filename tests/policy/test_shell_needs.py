@@ -64,13 +64,41 @@ async def test_a_redirection_to_a_file_asks_like_write(decide, command):
         "ls >&2",
         "cat main.py > /dev/stderr",
         "ls &> /dev/null",
-        'ls > "$TMPDIR/out"',
         "cat < main.py",
         "cat <<< hi",
         "ls 2>&1 | cat",
     ],
 )
 async def test_devices_and_descriptors_need_no_permission_to_write(decide, command):
+    assert await decide(command) == "allow"
+
+
+@pytest.mark.req("PM-1", "SH-8")
+@pytest.mark.parametrize("command", ['ls > "$TMPDIR/out"', "ls >> $TMPDIR/out", "cat $SOME_FILE", "cat < $SOME_FILE"])
+async def test_what_only_the_sandbox_makes_harmless_asks_without_it(decide, tmp_path, monkeypatch, command):
+    async def sandboxed(self):
+        return True
+
+    assert await decide(command) == "ask"
+    monkeypatch.setattr(SessionWorkspace, "is_sandboxed", sandboxed)
+    assert await decide(command) == "allow"
+
+
+@pytest.mark.req("PM-1", "FS-3")
+@pytest.mark.parametrize(
+    "command",
+    ["cat /proc/$PPID/environ", "cat /$NAME", "ls ../$NAME", "cat < /etc/$NAME", "for f in /etc/*; do cat $f; done"],
+)
+async def test_unknown_path_that_begins_outside_the_workspace_asks(decide, monkeypatch, command):
+    async def sandboxed(self):
+        return True
+
+    monkeypatch.setattr(SessionWorkspace, "is_sandboxed", sandboxed)
+    assert await decide(command) == "ask"
+
+
+@pytest.mark.parametrize("command", ["for f in *.py; do cat $f; done", "cat $PWD/main.py", "x=main.py; cat $x"])
+async def test_names_of_files_in_the_workspace_do_not_ask(decide, command):
     assert await decide(command) == "allow"
 
 

@@ -252,6 +252,50 @@ async def test_oversized_line_closes_the_connection():
         await request
 
 
+LINES = {
+    "plain text": "line of output\n",
+    "escapes": 'a "quoted" \\ word\t\x1b[0m\n',
+    "no ascii": "很长的输出,没有字母",
+    "backslashes": "\\\\\\\\ seven bytes ",
+}
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+@pytest.mark.parametrize("chunk", [1000, 65_536, 100_000_000])
+@pytest.mark.parametrize("ascii_only", [True, False])
+async def test_middle_of_a_response_that_is_too_large_is_left_out(line, chunk, ascii_only):
+    wire = PeerFixture()
+    limit = {"max_response_bytes": 2_000_000, "shorten": True}
+    request = asyncio.ensure_future(wire.peer.request("a", {}, **limit))
+    await wire.frames(1)
+    whole = line * (6_000_000 // len(line.encode()))
+    frame = {"jsonrpc": "2.0", "id": 1, "result": {"output": f"first {whole} last", "truncated": False}}
+    data = json.dumps(frame, ensure_ascii=ascii_only).encode() + b"\n"
+    for start in range(0, len(data), chunk):
+        wire.peer.feed(data[start : start + chunk])
+    output = (await request)["output"]
+    head, tail = output.split("\n[...]\n")
+    assert head.removeprefix("first ") in whole
+    assert whole.endswith(tail.removesuffix(" last"))
+    assert 64 * 1024 < len(output.encode()) < 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("result", "shorten"), [("x" * 3_000_000, False), (["x"] * 1_000_000, True), ("\x1b" * 1_000_000, True)]
+)
+async def test_large_response_that_cannot_be_shortened_is_an_error(result, shorten):
+    wire = PeerFixture()
+    request = asyncio.ensure_future(wire.peer.request("a", {}, max_response_bytes=2_000_000, shorten=shorten))
+    await wire.frames(1)
+    wire.receive({"id": 1, "result": {"output": result, "truncated": False}})
+    with pytest.raises(RpcError, match="too large"):
+        await request
+    again = asyncio.ensure_future(wire.peer.request("b", {}))
+    await wire.frames(2)
+    wire.receive({"id": 2, "result": result})
+    assert await again == result
+
+
 async def test_too_many_requests_and_reused_ids_are_refused():
     wire = PeerFixture(RecordingHandler(hang=hang), max_open_requests=2)
     wire.receive(*({"id": number, "method": "hang"} for number in (1, 1, 2, 3)))

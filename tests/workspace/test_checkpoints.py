@@ -338,6 +338,31 @@ async def test_undo_does_not_follow_symlinks_outside(root, checkpoints, tmp_path
     assert (outside / "b.md").read_text() == "SECRET"
 
 
+@pytest.mark.req("EN-13", "FS-2")
+@pytest.mark.parametrize(
+    "action",
+    [
+        "echo new > tool",
+        "rm tool",
+        "chmod 755 tool",
+        "rm tool; mkdir tool",
+        "rm tool; echo x > x; chmod 6755 x; mv x tool",
+    ],
+)
+async def test_undo_and_redo_do_not_set_setuid_and_setgid(root, checkpoints, action):
+    sh("echo old > tool; chmod 6755 tool; mkdir shared; chmod 2775 shared", root)
+    await checkpoints.begin("t")
+    sh(f"{action}; rmdir shared", root)
+    await checkpoints.finish("t")
+    for _ in range(2):
+        undone = await checkpoints.undo(await checkpoints.plan_undo("t"))
+        assert undone.skipped == ()
+        assert ((root / "tool").read_text(), (root / "tool").stat().st_mode & 0o7777) == ("old\n", 0o755)
+        assert (root / "shared").stat().st_mode & 0o7777 == 0o2775  # new files there inherit the group
+        assert (await checkpoints.redo(await checkpoints.plan_redo("t"))).skipped == ()
+        assert not (root / "tool").exists() or not (root / "tool").stat().st_mode & 0o4000
+
+
 @pytest.mark.req("EN-13")
 async def test_hard_links_stay_linked(root, checkpoints):
     os.link(root / "src/main.py", root / "twin.py")

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,6 +22,9 @@ from ostler.frontends.acp_agent.frontend import AcpAgentFrontend
 from ostler.frontends.acp_agent.stdio import StdioTransport
 from ostler.session.session import LocalSession
 from ostler.text.stderr import notify
+
+if TYPE_CHECKING:
+    from ostler.app.editor_file_gate import EditorFileGate
 
 
 class AcpAgentServer(msgspec.Struct, frozen=True):
@@ -71,6 +75,7 @@ class EditorWorkspaces:
         """With `own_shell` commands run in Ostler's sandbox even if the editor offers terminals."""
         self._options = options
         self._own_shell = own_shell
+        self._file_gate: EditorFileGate | None = None
 
     def services(self, cwd: str) -> LocalCommandServices:
         options = msgspec.structs.replace(self._options, cwd=cwd)
@@ -85,12 +90,14 @@ class EditorWorkspaces:
             capabilities = editor.capabilities = msgspec.structs.replace(capabilities, terminal=False)
         if not (capabilities.fs.read_text_file or capabilities.fs.write_text_file or capabilities.terminal):
             return None
+        from ostler.app.editor_file_gate import EditorFileGate
         from ostler.app.editor_shell import EditorShell
         from ostler.app.editor_workspace import EditorWorkspace
 
         root = workspace_path(cwd)
         sandbox = load_settings(root, trust=self._options.trust).config.security.sandbox
-        shell = EditorShell(str(root), editor, sandbox=sandbox)
+        self._file_gate = self._file_gate or EditorFileGate()
+        shell = EditorShell(str(root), editor, self._file_gate, sandbox=sandbox)
         return EditorWorkspace(str(root), shell, editor, read_anywhere=self._options.yolo)
 
 

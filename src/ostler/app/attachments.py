@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.prompt import EmbeddedResource, PromptContent, ResourceLink
+from ostler.core.protocols import ResolvedPath
 from ostler.knowledge.mentions import typed_mentions
 from ostler.knowledge.prompt_syntax import AGENT_PREFIX
 from ostler.workspace.local_workspace import LocalWorkspace
@@ -17,15 +18,19 @@ MAX_BYTES = 1024 * 1024  # about what fits a large context window
 class AttachmentCollector:
     """Collects the content blocks of mentioned files, each file once, and notices for the user."""
 
-    def __init__(self, cwd: Path, *, allow_outside: bool, allow_sensitive: bool = False) -> None:
+    def __init__(
+        self, cwd: Path, *, allow_outside: bool, approved: bool = False, ask_about_outside: bool = False
+    ) -> None:
         """With `allow_outside` a path that the user typed may be outside the workspace.
 
-        With `allow_sensitive` the user approved the files that may contain secrets; otherwise they are in `sensitive`.
+        A file that may contain secrets, and with `ask_about_outside` one outside the workspace, is in `questions`
+        unless the user `approved` them.
         """
         self._cwd = cwd
         self._allow_outside = allow_outside
-        self._allow_sensitive = allow_sensitive
-        self.sensitive: list[str] = []
+        self._approved = approved
+        self._ask_about_outside = ask_about_outside
+        self.questions: list[str] = []
         self.blocks: dict[str, PromptContent] = {}
         self._notices: list[str] = []
         self._missing: dict[str, str] = {}
@@ -77,9 +82,7 @@ class AttachmentCollector:
                 if not (typed and self._allow_outside):
                     raise UsageError("the path is outside the workspace", hint="--yolo allows it" if typed else "")
                 workspace.grant_read(resolved.absolute)
-            if _is_sensitive(path, resolved.absolute) and not (typed and self._allow_sensitive):
-                self.sensitive += [path] if typed and os.path.exists(resolved.absolute) else []
-                raise UsageError("it may contain secrets, so it needs your approval in the chat")
+            self._require_approval(path, resolved, typed=typed)
             if os.path.isdir(resolved.absolute):
                 names = [f"{e.name}{'/' * (e.kind == 'directory')}" for e in await workspace.entries(path)]
                 return EmbeddedResource(resolved.display_path, "\n".join(names))
@@ -88,6 +91,19 @@ class AttachmentCollector:
             return EmbeddedResource(resolved.display_path, (await workspace.read_text(path)).text)
         finally:
             workspace.close()
+
+    def _require_approval(self, path: str, resolved: ResolvedPath, *, typed: bool) -> None:
+        """Raise `UsageError` for a file that needs approval and does not have it; one that was typed is a question."""
+        reason = ""
+        if _is_sensitive(path, resolved.absolute):
+            reason = "may contain secrets"
+        elif self._ask_about_outside and not resolved.in_workspace:
+            reason = "is outside the workspace"
+        if not reason or (typed and self._approved):
+            return
+        if typed and os.path.exists(resolved.absolute):
+            self.questions.append(f"attach {path}, which {reason}")
+        raise UsageError(f"it {reason}, so it needs your approval")
 
 
 def _is_sensitive(path: str, absolute: str) -> bool:

@@ -181,6 +181,9 @@ class LocalCommandServices:
     async def find_session(self, session_ref: str) -> str:
         return await self._with_admin(lambda admin: admin.find(session_ref))
 
+    async def has_session(self, session_id: str) -> bool:
+        return await self._with_admin(lambda admin: admin.has_session(session_id))
+
     async def fork(self, session_id: str, seq: int) -> str:
         return await self._with_admin(lambda admin: admin.fork(session_id, seq))
 

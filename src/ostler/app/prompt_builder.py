@@ -68,13 +68,18 @@ class PromptBuilder:
 
     async def from_text(self, text: str, source: PromptSource = TYPED) -> BuiltPrompt:
         """Build a prompt from plain text, with the files and the agent that it mentions."""
-        attachments = AttachmentCollector(self._cwd, allow_outside=self._allow_outside, allow_sensitive=source.approved)
+        attachments = AttachmentCollector(
+            self._cwd,
+            allow_outside=self._allow_outside,
+            approved=source.approved,
+            ask_about_outside=source.may_be_pasted,
+        )
         await attachments.add_mentions(text, source.pasted)
         target = self.target_of(text, source.pasted)
         notices = self._ignored_agents(text, source.pasted)
-        questions = [f"attach {path}, which may contain secrets" for path in attachments.sensitive]
-        if target and not source.approved and self._may_do_more(target.agent, source.agent):
-            questions.append(f"switch to the agent {target.agent}, which may do more than {source.agent}")
+        questions = list(attachments.questions)
+        if target and not source.approved and (question := self._agent_question(target.agent, source)):
+            questions.append(question)
             target = None
         return BuiltPrompt(
             Prompt(_new_id(), (TextContent(text), *attachments.blocks.values()), target=target),
@@ -98,6 +103,12 @@ class PromptBuilder:
         names = {path.removeprefix(AGENT_PREFIX) for path in mentions if path.startswith(AGENT_PREFIX)}
         known = sorted(names & set(self._selectable_agents())) if names else []
         return [f"@agent:{name} is pasted or quoted, so it selects no agent; type it yourself" for name in known]
+
+    def _agent_question(self, name: str, source: PromptSource) -> str:
+        """Return what to ask before the agent is selected, or an empty string."""
+        if self._may_do_more(name, source.agent):
+            return f"switch to the agent {name}, which may do more than {source.agent}"
+        return f"switch to the agent {name}" if source.may_be_pasted and name != source.agent else ""
 
     def _may_do_more(self, name: str, current: str) -> bool:
         agents = ProjectKnowledge(str(self._cwd), self._settings).agents(trusted=self._settings.trusted)
@@ -123,12 +134,13 @@ class PromptBuilder:
             return None
         expanded = expand_template(command.template, arguments)
         self._check_shell_commands(command, expanded)
-        notices: list[str] = []
-        target = self._command_target(command, arguments, source.pasted, notices)
+        pasted = arguments if source.may_be_pasted else source.pasted
+        notices = self._ignored_agents(arguments, pasted)
+        target = self._command_target(command, arguments, pasted, notices)
         self._check_target(target, source)
         outputs = [await _shell_output(shell, command, run_tool) for shell in expanded.shell_commands]
         attachments = AttachmentCollector(self._cwd, allow_outside=self._allow_outside)
-        typed = {path for _, _, path, is_typed in typed_mentions(arguments, source.pasted) if is_typed}
+        typed = {path for _, _, path, is_typed in typed_mentions(arguments, pasted) if is_typed}
         for file in expanded.files:
             if not file.path.startswith("agent:"):
                 await attachments.add_file(

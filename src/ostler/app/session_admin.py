@@ -129,6 +129,10 @@ class SessionAdmin:
     def find(self, session_ref: str) -> str:
         return self._find(session_ref).id
 
+    def has_session(self, session_id: str) -> bool:
+        """Return whether the workspace has a session with exactly this id."""
+        return self._store.find_exact(session_id, self._project) is not None
+
     def fork(self, session_ref: str, seq: int) -> str:
         from ostler.journal.fork import fork
 

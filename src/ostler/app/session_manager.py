@@ -235,12 +235,14 @@ class LocalSessionManager:
         await asyncio.to_thread(self._delete_session, session_id)
 
     def _delete_session(self, session_id: str) -> None:
-        """Delete a session from disk and from the index."""
-        cwd = workspace_path(self._options.cwd)
-        settings = load_settings(cwd)
+        """Delete the session with exactly this id, of any workspace, from disk and from the index."""
+        settings = load_settings(workspace_path(self._options.cwd))
         store, index = session_store(settings), session_index(settings)
         try:
-            store.delete(store.find(session_id, project_id(cwd)))
+            session = store.find_exact(session_id)
+            if session is None:
+                raise UsageError(f"session {session_id[:120]!r} not found")
+            store.delete(session)
             index.purge()
         finally:
             index.close()

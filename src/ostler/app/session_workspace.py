@@ -50,11 +50,14 @@ class SessionShell:
     async def is_sandboxed(self) -> bool:
         """Return whether the next command runs in the sandbox; one that is allowed as read-only stays read-only."""
         self._checked_read_only = self.is_agent_read_only()
+        return await self._has_sandbox()
+
+    async def _has_sandbox(self) -> bool:
         return not (await self._ensure_processes().prepare()).startswith("none")
 
     async def can_write(self) -> bool:
         """Whether a command could change the workspace; only a sandbox can keep it from that."""
-        return (self._writable and not self.read_only) or not await self.is_sandboxed()
+        return (self._writable and not self.read_only) or not await self._has_sandbox()
 
     async def run(self, request: CommandRequest) -> CommandResult:
         return await self._ensure_processes().run(
@@ -110,7 +113,7 @@ class SessionShell:
         if (
             (self.read_only or not self._writable)
             and redirects_to_file(request.command)
-            and (await self._ensure_processes().prepare()).startswith("none")
+            and not await self._has_sandbox()
         ):
             raise ToolError(
                 "this session is read-only, and no sandbox confines the redirection",

@@ -440,7 +440,8 @@ class SessionManager(Protocol):
 
     async def list(self, query: SessionQuery) -> Sequence[SessionSummary]: ...
 
-    async def delete(self, session_id: str) -> None: ...
+    async def delete(self, session_id: str) -> None:
+        """Delete the session with exactly this id. Raises `UsageError` if there is none."""
 
 
 class Frontend(Protocol):

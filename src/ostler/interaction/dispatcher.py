@@ -20,7 +20,7 @@ from ostler.interaction.results import (
     SwitchSession,
     show_lines,
 )
-from ostler.interaction.services import CommandServices, NamedItem, PromptSource, active_agent
+from ostler.interaction.services import CommandServices, NamedItem, PromptSource, active_agent, left_out_notices
 from ostler.interaction.session_commands import SessionCommands
 from ostler.interaction.timeline import Timeline
 from ostler.interaction.undo_commands import UndoCommands
@@ -46,6 +46,7 @@ class CommandDispatcher:
         self._session = session
         self._services = services
         self.pasted = ""  # text that the user pasted, which may be part of the input
+        self.may_be_pasted = False  # for a frontend that cannot tell
         self._new_id = new_id
         self.usage = UsageTracker()
         self.timeline = Timeline()
@@ -81,9 +82,7 @@ class CommandDispatcher:
             return await self._builtins[builtin](rest)
         if name in (command.name for command in self._session.info.commands):  # the backend expands it itself
             return StartTurn(Prompt(self._new_id(), (TextContent(f"/{name} {rest}".rstrip()),)))
-        built = await self._services.expand(
-            name, rest, self._session.call, PromptSource(active_agent(self._session), self.pasted)
-        )
+        built = await self._services.expand(name, rest, self._session.call, self._source())
         return StartTurn(built.prompt, tuple(built.notices)) if built else show_lines(await self._unknown_message(name))
 
     async def _unknown_message(self, name: str) -> str:
@@ -140,12 +139,15 @@ class CommandDispatcher:
     async def steer(self, rest: str) -> SlashCommandResult:
         if not rest:
             return show_lines("  usage: /steer words")
-        built = await self._services.build_prompt(rest, PromptSource(active_agent(self._session), self.pasted))
+        built = await self._services.build_prompt(rest, self._source())
         if self._session.turn is None:
-            return StartTurn(built.prompt, tuple(built.notices))
+            return StartTurn(built.prompt, left_out_notices(built))
         if not await self._session.apply(Steer(built.prompt)):
             return show_lines("  not sent: this backend does not accept input during a turn; send it afterwards")
-        return show_lines(f"  ↳ {sanitise(rest)}")
+        return show_lines(f"  ↳ {sanitise(rest)}", *(f"  {sanitise(line)}" for line in left_out_notices(built)))
+
+    def _source(self) -> PromptSource:
+        return PromptSource(active_agent(self._session), self.pasted, may_be_pasted=self.may_be_pasted)
 
 
 def _command_line(command: NamedItem) -> str:

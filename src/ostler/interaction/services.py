@@ -35,11 +35,16 @@ class NamedItem(msgspec.Struct, frozen=True):
 
 
 class PromptSource(msgspec.Struct, frozen=True):
-    """How a prompt was entered: the active agent, text that was pasted, and whether the user approved its questions."""
+    """How a prompt was entered: the active agent, text that was pasted, and whether the user approved its questions.
+
+    With `may_be_pasted` the frontend cannot tell whether the rest was typed, so every agent and every path outside the
+    workspace is a question.
+    """
 
     agent: str = ""
     pasted: str = ""
     approved: bool = False
+    may_be_pasted: bool = False
 
 
 TYPED = PromptSource()
@@ -48,6 +53,12 @@ TYPED = PromptSource()
 def active_agent(session: Session) -> str:
     """Return the name of the session's agent, or an empty string if its backend has none."""
     return next((option.value for option in session.info.options if option.id == "agent"), "")
+
+
+def left_out_notices(built: BuiltPrompt) -> tuple[str, ...]:
+    """Return the notices about a prompt that is sent without asking its questions."""
+    agents = (question for question in built.questions if question.startswith("switch "))
+    return (*built.notices, *(f"your prompt does not {question}: that needs your approval" for question in agents))
 
 
 class CommandServices(Protocol):
@@ -93,6 +104,9 @@ class CommandServices(Protocol):
 
     async def find_session(self, session_ref: str) -> str:
         """Return the id of the session that a reference (id, prefix, title) names."""
+
+    async def has_session(self, session_id: str) -> bool:
+        """Return whether the workspace has a session with exactly this id."""
 
     async def fork(self, session_id: str, seq: int) -> str:
         """Copy a session up to record `seq`, or completely if it is 0. Return the copy's id."""

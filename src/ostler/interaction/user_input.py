@@ -14,7 +14,7 @@ from ostler.interaction.builtin_commands import requires_idle
 from ostler.interaction.dispatcher import CommandDispatcher
 from ostler.interaction.input_parser import PromptInput, ShellInput, SlashInput, parse_input
 from ostler.interaction.results import SlashCommandResult, StartTurn
-from ostler.interaction.services import CommandServices, PromptSource, active_agent
+from ostler.interaction.services import CommandServices, PromptSource, active_agent, left_out_notices
 from ostler.interaction.turn_queue import TurnQueue, new_id
 
 UNDO_COMMANDS = ("/undo", "/redo")
@@ -28,7 +28,7 @@ class InputView(Protocol):
     def echo(self, line: str) -> None:
         """Show a command as it was entered."""
 
-    def show_notice(self, lines: list[str]) -> None: ...
+    def show_notice(self, lines: Sequence[str]) -> None: ...
 
     def show_steered(self, text: str) -> None:
         """Show text that was sent to the running turn."""
@@ -129,8 +129,9 @@ class UserInput:
             ready = await self._services.build_prompt(text, PromptSource(active_agent(self._session), pasted))
             if await self._session.apply(Steer(ready.prompt)):
                 self._view.show_steered(text)
+                self._view.show_notice(left_out_notices(ready))
             elif self._session.info.can_steer:  # the turn is about to end
-                self.send(StartTurn(ready.prompt, tuple(ready.notices)))
+                self.send(StartTurn(ready.prompt, left_out_notices(ready)))
             else:
                 self._view.return_unsent(
                     "not sent: this backend accepts no input during a turn; press Enter to send it afterwards", text

@@ -14,7 +14,8 @@ from ostler.journal import record_codec
 from ostler.journal.fork import NOT_FORKED, create_session
 from ostler.journal.journal_store import JournalStore, StoredSession
 from ostler.journal.records import event_type_of
-from ostler.journal.session_meta import SessionMeta, title_of
+from ostler.journal.session_meta import SessionMeta
+from ostler.text.session_title import session_title
 from ostler.wire.event_codec import EventDecodeError, decode_envelope, encode_envelope
 
 FORMAT = "ostler session"
@@ -61,7 +62,7 @@ def from_json(data: bytes, store: JournalStore, project: str, opened: SessionOpe
     seq = records[-1].seq if records else 0
     added = [Envelope(seq + 1, time.time(), opened)]
     if isinstance(title := export.session.get("title"), str) and title:
-        added.append(Envelope(seq + 2, time.time(), Renamed(title_of(title))))
+        added.append(Envelope(seq + 2, time.time(), Renamed(session_title(title))))
     return create_session(store, project, map(record_codec.encode, [*imported, *added])), len(records) - len(imported)
 
 

@@ -79,6 +79,12 @@ class JournalStore:
             f"session {session_ref[:120]!r} not found", hint="list all sessions with `ostler sessions list --all`"
         )
 
+    def find_exact(self, session_id: str, project: str = "") -> StoredSession | None:
+        """Return the session with exactly this id, in the project if one is given, or None."""
+        keys = (key for key in self.session_keys(project) if key[1] == session_id)
+        found = next(keys, None)
+        return self.session(*found) if found else None
+
     def latest(self, project: str) -> StoredSession:
         """Return the project's session that was written last, except child sessions.
 

@@ -21,9 +21,9 @@ from ostler.core.events import (
     TurnStarted,
 )
 from ostler.core.protocols import Records
+from ostler.text.session_title import session_title
 
 META_NAME = "meta.json"
-MAX_TITLE_LENGTH = 80
 META_EVENT_TYPES = frozenset(
     [
         *("session_opened", "info_changed", "turn_started", "message_done"),
@@ -76,7 +76,7 @@ class SessionMeta(msgspec.Struct, omit_defaults=True):
                 self.turns += 1
                 self.messages += 1
                 if not self.title:
-                    self.title = self.first_words = title_of(prompt.text)
+                    self.title = self.first_words = session_title(prompt.text)
                     self.first_seq = envelope.seq
             case MessageDone(message):
                 self.messages += not message.continues
@@ -102,7 +102,7 @@ class SessionMeta(msgspec.Struct, omit_defaults=True):
             case Renamed(title, summary):
                 self.summary = summary or self.summary
                 if title:
-                    self.title, self.named = title_of(title), True
+                    self.title, self.named = session_title(title), True
             case InfoChanged(info):
                 self.model = info.option("model") or self.model
                 self.agent = info.option("agent") or self.agent
@@ -174,9 +174,3 @@ def format_time(seconds: float) -> str:
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
     except (OverflowError, ValueError, OSError):
         return ""
-
-
-def title_of(text: str) -> str:
-    """Return the beginning of a text on one line."""
-    title = " ".join(text[: MAX_TITLE_LENGTH * 4].split())
-    return title if len(title) <= MAX_TITLE_LENGTH else title[: MAX_TITLE_LENGTH - 1] + "…"

@@ -106,9 +106,7 @@ def command_environment(environ: Mapping[str, str], *, sandboxed: bool = False) 
     filtered = {
         name: value
         for name, value in environ.items()
-        if not is_secret(name, value)
-        and not _CODE_VARIABLES.fullmatch(name)
-        and not (sandboxed and name in _ESCAPE_VARIABLES)
+        if not _is_withheld(name, value) and not (sandboxed and name in _ESCAPE_VARIABLES)
     }
     return {
         **filtered,
@@ -118,6 +116,15 @@ def command_environment(environ: Mapping[str, str], *, sandboxed: bool = False) 
             if name not in _USER_OVERRIDABLE or name not in filtered
         },
     }
+
+
+def withheld_variables(environ: Mapping[str, str]) -> list[str]:
+    """Return the names of the variables that no command gets, also outside the sandbox."""
+    return [name for name, value in environ.items() if _is_withheld(name, value)]
+
+
+def _is_withheld(name: str, value: str) -> bool:
+    return is_secret(name, value) or _CODE_VARIABLES.fullmatch(name) is not None
 
 
 def path_without(path: str, folders: Sequence[str]) -> str:

@@ -56,7 +56,7 @@ class PermissionDecider:
         return self._policy()
 
     def may_read(
-        self, path: str, origin: CallOrigin, session_rules: Sequence[Rule], restrictions: Sequence[Rule]
+        self, path: str, origin: CallOrigin, session_rules: Sequence[Rule], restrictions: Sequence[Sequence[Rule]]
     ) -> bool:
         """Return whether the rules allow reading a file; what they ask about, the user may read but no tool shows."""
         verdict = evaluate_permission(

@@ -81,7 +81,7 @@ class SessionState:
         for event in events:
             self.apply(event)
 
-    def rules_of_call(self, call_id: str) -> tuple[CallOrigin, Sequence[Rule], Sequence[Rule]]:
+    def rules_of_call(self, call_id: str) -> tuple[CallOrigin, Sequence[Rule], Sequence[Sequence[Rule]]]:
         """Return the origin of a call, the rules of the session, and the rules that restrict the call."""
         call = self.calls.get(call_id)
         return (call.origin if call else "model", self.rules, call.rules if call else ())

@@ -114,7 +114,8 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
 
     parts = analysis.commands or (SimpleCommand(params.command, (), literal=False, paths=()),)
     # With network access, a command can send data and change remote systems, which the sandbox does not prevent.
-    sandboxed = await workspace.is_sandboxed() and not params.network
+    in_sandbox = await workspace.is_sandboxed()
+    sandboxed = in_sandbox and not params.network
     needs = [
         Need(
             "bash",
@@ -142,10 +143,12 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
         for place in places
         if place.in_workspace or not place.absolute.startswith(_TEMPORARY_FOLDERS)
     ]
+    if not in_sandbox:
+        needs += [Need("write", path) for path in dict.fromkeys(analysis.temporary_paths)]
     needs += [
         Need("bash", f"with words known only at run time: {part.text}", sandboxed=sandboxed)
         for part in parts
-        if part.has_runtime_words
+        if part.has_runtime_words or (part.has_variable_words and not in_sandbox)
     ]
     linked, unchecked = _linked_paths(parts)
     needs += [Need("bash", f"outside the workspace: too many files to check for links: {name}") for name in unchecked]

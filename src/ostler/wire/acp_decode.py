@@ -1,14 +1,27 @@
-"""Lenient decoding of ACP structs: invalid fields are dropped, the rest is used."""
+"""Decodes ACP structs: requests strictly, everything else leniently (invalid fields are dropped)."""
 
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
+from ostler.wire.jsonrpc import INVALID_PARAMS, Params, RpcError
+
 W = TypeVar("W", bound=msgspec.Struct)
 
 _INVALID = object()
 _BLANKS: dict[Any, Any] = {str: "", tuple: (), int: 0, float: 0.0, bool: False}
+
+
+def decode_params(kind: type[W], params: Params) -> W:
+    """Decode the parameters of a request; null means absent. Raises `RpcError` with the location of the problem."""
+    present = {name: value for name, value in params.items() if value is not None}
+    if not isinstance(present.get("_meta"), dict):
+        present.pop("_meta", None)
+    try:
+        return msgspec.convert(present, kind)
+    except msgspec.ValidationError as error:
+        raise RpcError(INVALID_PARAMS, f"Invalid params: {error}") from None
 
 
 def decode_lenient(kind: type[W], raw: Any) -> W:

@@ -1,6 +1,8 @@
 """ACP requests and responses."""
 
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from ostler.wire.acp import (
     AcpMcpServer,
@@ -197,6 +199,23 @@ class PromptResponse(AcpStruct, frozen=True):
 
 # -- requests to the client ------------------------------------------------------------------------------------------
 
+NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class ToolCallRef(AcpStruct, frozen=True):
+    """The required part of a tool call in a permission request."""
+
+    tool_call_id: NonEmpty
+
+
+class PermissionRequestCore(AcpStruct, frozen=True):
+    """What a permission request must contain to be valid; the rest of the call is decoded leniently."""
+
+    session_id: str
+    tool_call: ToolCallRef
+    options: tuple[PermissionOption, ...]
+
 
 class RequestPermissionRequest(AcpStruct, frozen=True):
     """Ask for permission to run a tool call."""
@@ -220,16 +239,16 @@ class ReadTextFileRequest(AcpStruct, frozen=True):
     """Read a text file, optionally `limit` lines from the 1-based `line` on."""
 
     session_id: str
-    path: str
-    line: int | None = None
-    limit: int | None = None
+    path: NonEmpty
+    line: Count | None = None
+    limit: Count | None = None
 
 
 class WriteTextFileRequest(AcpStruct, frozen=True):
     """Write a complete text file."""
 
     session_id: str
-    path: str
+    path: NonEmpty
     content: str
 
 
@@ -237,11 +256,11 @@ class CreateTerminalRequest(AcpStruct, frozen=True):
     """Run a command in one of the client's terminals."""
 
     session_id: str
-    command: str
+    command: NonEmpty
     args: tuple[str, ...] = ()
     env: tuple[EnvVariable, ...] = ()
     cwd: str | None = None
-    output_byte_limit: int | None = None
+    output_byte_limit: Count | None = None
 
 
 class TerminalRef(AcpStruct, frozen=True):

@@ -4,6 +4,8 @@ ACP and MCP use it. It is fed with bytes and calls `send` with lines.
 """
 
 import asyncio
+import contextlib
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, Protocol
 
@@ -25,6 +27,7 @@ CANCELLED = -32800
 MAX_OPEN_REQUESTS = 1000
 ACP_CANCEL = "$/cancel_request"  # the notification that cancels a request; its parameter is `requestId`
 MCP_CANCEL = "notifications/cancelled"
+_RESPONSE_ID = re.compile(rb'"id"\s*:\s*([0-9]{1,15})\b')
 
 
 class RpcError(Exception):
@@ -81,26 +84,33 @@ class JsonRpcPeer:
         self._mirror = mirror
         self._on_invalid_line = on_invalid_line
         self._is_server = is_server
-        self._lines = LineSplitter(max_line_bytes)
+        self._lines = LineSplitter(max_line_bytes, self._line_limit)
         self._max_open_requests = max_open_requests
         self._cancel_method = cancel_method
         self._last_id = 0
         self._pending: dict[Any, asyncio.Future[Any]] = {}
+        self._response_limits: dict[int, tuple[int, bool]] = {}
+        self._limited_request: int | None = None  # whose response the current line is
         self._open_requests: dict[Any, asyncio.Task[None]] = {}
         self.closed: PeerClosed | None = None
 
     # -- outgoing --------------------------------------------------------------------------------------------------
 
-    async def request(self, method: str, params: OutgoingParams) -> Any:
+    async def request(
+        self, method: str, params: OutgoingParams, *, max_response_bytes: int | None = None, shorten: bool = False
+    ) -> Any:
         """Send a request and return the result. Raises `RpcError` for an error response, `PeerClosed` if none can come.
 
-        Cancelling the call sends the cancel notification.
+        A response with more than `max_response_bytes` is an error, or with `shorten` the middle of its longest string
+        is left out. Cancelling the call sends the cancel notification.
         """
         if self.closed:
             raise self.closed
         self._last_id += 1
         request_id = self._last_id
         answer = self._pending[request_id] = asyncio.get_running_loop().create_future()
+        if max_response_bytes is not None:
+            self._response_limits[request_id] = (max_response_bytes, shorten)
         try:
             self._write({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
             return await answer
@@ -110,6 +120,7 @@ class JsonRpcPeer:
             raise
         finally:
             self._pending.pop(request_id, None)
+            self._response_limits.pop(request_id, None)
 
     def notify(self, method: str, params: OutgoingParams) -> None:
         """Send a notification. Does nothing if the connection is closed."""
@@ -168,11 +179,18 @@ class JsonRpcPeer:
         if self._open_requests:
             await asyncio.wait(set(self._open_requests.values()))
 
+    def _line_limit(self, head: bytes) -> int | None:
+        """Return the size limit of a line that begins with `head`, if it is the response to a limited request."""
+        found = _RESPONSE_ID.search(head)
+        self._limited_request = int(found[1]) if found else None
+        limit = self._response_limits.get(self._limited_request or 0)
+        return limit[0] if limit else None
+
     def _handle_line(self, line: bytes) -> None:
         if self._mirror:
             self._mirror("in", line)
         try:
-            frame = decode(line)
+            frame = self._decode_line(line)
         except InvalidJsonLine:
             return self._reject_line(line, PARSE_ERROR, "the line is not valid JSON")
         if not isinstance(frame, dict):
@@ -187,6 +205,16 @@ class JsonRpcPeer:
         if isinstance(frame.get("id"), (int, str)) and "method" not in frame:
             return self._handle_response(frame)
         return self._reject_line(line, INVALID_REQUEST, "a frame must have a method or a request id")
+
+    def _decode_line(self, line: bytes) -> Any:
+        """Return the frame; for a response that is too large, one with an error."""
+        if not self._lines.was_shortened:
+            return decode(line)
+        request_id = self._limited_request or 0
+        if self._response_limits.get(request_id, (0, False))[1]:
+            with contextlib.suppress(InvalidJsonLine):  # the middle was not inside of one string
+                return decode(line)
+        return {"id": request_id, "error": {"code": INTERNAL_ERROR, "message": "the response is too large"}}
 
     def _reject_line(self, line: bytes, code: int, message: str) -> None:
         if self._on_invalid_line:

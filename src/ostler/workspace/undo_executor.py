@@ -40,8 +40,24 @@ class UndoStep(msgspec.Struct, frozen=True):
 def make_undo_steps(changes: Iterable[PathChange], direction: str) -> list[UndoStep]:
     """Return the steps to undo or redo the changes of a turn."""
     if direction == "undo":
-        return [UndoStep(change.path, change.after, change.before) for change in changes]
-    return [UndoStep(change.path, change.before, change.after) for change in changes if change.after != CONFLICT]
+        return [UndoStep(change.path, change.after, _unprivileged(change.before)) for change in changes]
+    return [
+        UndoStep(change.path, change.before, _unprivileged(change.after))
+        for change in changes
+        if change.after != CONFLICT
+    ]
+
+
+def _unprivileged(entry: TreeEntry | None) -> TreeEntry | None:
+    """Return the entry without setuid and setgid, which undo never sets on a file: its content may be the model's."""
+    if entry is None or entry.is_directory:
+        return entry
+    return entry._replace(mode=entry.mode & ~(stat.S_ISUID | stat.S_ISGID))
+
+
+def _is_expected(current: TreeEntry | None, expected: TreeEntry | None) -> bool:
+    """Return whether an entry is as expected, or as undo left it."""
+    return is_same_state(current, expected) or is_same_state(current, _unprivileged(expected))
 
 
 class UndoExecutor:
@@ -62,7 +78,7 @@ class UndoExecutor:
             current = None if _is_below(step.path, replaced) else self._observe(step.path, step.expected)
             if is_same_state(current, step.target):
                 continue
-            if not is_same_state(current, step.expected):
+            if not _is_expected(current, step.expected):
                 conflicts.append(UncoveredPath(escape_path(step.path), _conflict_reason(current, step.expected)))
             elif step.target is None:
                 delete[step.path] = step
@@ -122,7 +138,7 @@ class UndoExecutor:
         return not reason
 
     def _remove(self, step: UndoStep) -> str:
-        if not is_same_state(self._observe(step.path, step.expected), step.expected):
+        if not _is_expected(self._observe(step.path, step.expected), step.expected):
             return "it was changed since the turn"
         with self._open_entry(step.path) as entry:
             if step.expected is not None and step.expected.is_directory:
@@ -137,7 +153,7 @@ class UndoExecutor:
         current = self._observe(step.path, expected)
         if is_same_state(current, target):
             return ""
-        if not is_same_state(current, expected):
+        if not _is_expected(current, expected):
             return "it was changed since the turn"
         with self._open_entry(step.path, create=True) as entry:
             if target.is_directory:

@@ -118,9 +118,13 @@ async def test_refusals_have_error_codes():
     missing = FakeContext("failed", Fault("not_found", "a.txt: there is no such file"))
     error = await refusal(missing, "fs/read_text_file", {"sessionId": "s", "path": "/w/a.txt"})
     assert (error.code, error.message) == (-32002, "a.txt: there is no such file")
-    assert (await refusal(FakeContext("denied"), "fs/read_text_file", {"path": "/w/a"})).code == -32603
-    assert (await refusal(FakeContext(), "fs/write_text_file", {"path": "/w/a", "content": 7})).code == -32602
-    assert (await refusal(FakeContext(), "terminal/output", {"terminalId": "t"})).code == -32002
+    assert (
+        await refusal(FakeContext("denied"), "fs/read_text_file", {"sessionId": "s", "path": "/w/a"})
+    ).code == -32603
+    assert (
+        await refusal(FakeContext(), "fs/write_text_file", {"sessionId": "s", "path": "/w/a", "content": 7})
+    ).code == -32602
+    assert (await refusal(FakeContext(), "terminal/output", {"sessionId": "s", "terminalId": "t"})).code == -32002
     for method, services in (
         ("fs/read_text_file", {"files": False}),
         ("terminal/create", {"terminal": False}),
@@ -129,6 +133,60 @@ async def test_refusals_have_error_codes():
         with pytest.raises(RpcError) as caught:
             make_handler(FakeContext(), **services).handle_request(method, {})
         assert caught.value.code == METHOD_NOT_FOUND
+
+
+CALL = {"toolCallId": "c"}
+OPTION = {"optionId": "o", "name": "n", "kind": "allow_once"}
+
+
+@pytest.mark.req("AC-5")
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("fs/read_text_file", {}),
+        ("fs/read_text_file", {"path": ""}),
+        ("fs/read_text_file", {"path": None}),
+        ("fs/read_text_file", {"path": ["/w/a"]}),
+        ("fs/read_text_file", {"path": "/w/a", "line": -1}),
+        ("fs/read_text_file", {"path": "/w/a", "limit": "9"}),
+        ("fs/write_text_file", {"path": "/w/a"}),
+        ("fs/write_text_file", {"content": "x"}),
+        ("fs/write_text_file", {"path": "/w/a", "content": None}),
+        ("terminal/create", {}),
+        ("terminal/create", {"command": ""}),
+        ("terminal/create", {"command": "ls", "args": "-l"}),
+        ("terminal/create", {"command": "ls", "env": [{"name": "A"}]}),
+        ("terminal/create", {"command": "ls", "outputByteLimit": -1}),
+        *((f"terminal/{name}", {}) for name in ("output", "wait_for_exit", "kill", "release")),
+        *((f"terminal/{name}", {"terminalId": 7}) for name in ("output", "wait_for_exit", "kill", "release")),
+        ("session/request_permission", {}),
+        ("session/request_permission", {"toolCall": CALL}),
+        ("session/request_permission", {"toolCall": {}, "options": [OPTION]}),
+        ("session/request_permission", {"toolCall": CALL, "options": [{"optionId": "o"}]}),
+        ("session/request_permission", {"toolCall": CALL, "options": OPTION}),
+        ("elicitation/create", {}),
+        ("elicitation/create", {"message": 5}),
+    ],
+)
+async def test_malformed_parameters_are_answered_with_invalid_params(method, params):
+    context = FakeContext()
+    error = await refusal(context, method, {"sessionId": "s", **params})
+    assert error.code == -32602
+    assert error.message.startswith("Invalid params: ")
+    assert context.calls == []
+
+
+@pytest.mark.parametrize("code", ["bad_path", "bad_arguments"])
+async def test_argument_that_a_tool_rejects_is_an_invalid_parameter(code):
+    context = FakeContext("failed", Fault(code, "the path contains a zero byte"))
+    assert (await refusal(context, "fs/read_text_file", {"sessionId": "s", "path": "/w/\0"})).code == -32602
+
+
+async def test_null_counts_as_an_absent_parameter():
+    context = FakeContext()
+    params = {"sessionId": "s", "path": "/w/a", "line": None, "_meta": 5}
+    await make_handler(context).handle_request("fs/read_text_file", params)
+    assert context.calls[0].arguments == {"path": "/w/a"}
 
 
 async def test_observer_distinguishes_refusal_and_failure():
@@ -148,7 +206,7 @@ async def test_observer_distinguishes_refusal_and_failure():
             context, "/w", translator, ClientServices(predict_needs, NoTerminals()), RecordingObserver()
         )
         with pytest.raises(RpcError):
-            await handler.handle_request("fs/read_text_file", {"path": "/w/a"})
+            await handler.handle_request("fs/read_text_file", {"sessionId": "s", "path": "/w/a"})
     assert reports == ["refused", "failed"]
 
 
@@ -177,7 +235,7 @@ async def test_edited_paths_are_distinguished_from_locations():
 async def test_meta_cannot_override_parameters():
     context = FakeContext()
     await make_handler(context).handle_request(
-        "fs/read_text_file", {"path": "/w/a", "_meta": {"path": "/etc/passwd", "line": 3}}
+        "fs/read_text_file", {"sessionId": "s", "path": "/w/a", "_meta": {"path": "/etc/passwd", "line": 3}}
     )
     assert context.calls[0].arguments == {"path": "/w/a"}
     assert context.calls[0].origin == "protocol"

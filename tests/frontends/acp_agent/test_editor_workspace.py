@@ -62,28 +62,42 @@ async def test_edit_changes_the_unsaved_text_in_the_editor(editor_at):
         assert (editor.folder / "a.txt").read_text() == "one, unsaved\n2\n"
 
 
-async def test_two_consecutive_edits(editor_at):
+async def test_two_consecutive_edits_of_unsaved_text(editor_at):
     again = calls([("edit", {"path": "a.txt", "old": "one", "new": "1"})])
     async with editor_at(EDIT, again, text("Done.")) as (editor, _):
         (editor.folder / "a.txt").write_text("one\ntwo\n")
+        buffers = Buffers(editor, a_txt="one\ntwo\nthree\n")
+        await editor.prompt(await editor.opened(FILES), "change it")
+        assert len(buffers.asked("fs/write_text_file")) == 1
+        assert (editor.folder / "a.txt").read_text() == "1\n2\nthree\n"
+
+
+async def test_saved_and_new_files_are_written_to_disk(editor_at):
+    new = calls([("write", {"path": "new.txt", "content": "x\n"})])
+    async with editor_at(EDIT, new, text("Done.")) as (editor, _):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
         buffers = Buffers(editor)
         await editor.prompt(await editor.opened(FILES), "change it")
-        assert len(buffers.asked("fs/write_text_file")) == 2
+        assert not buffers.asked("fs/write_text_file")
+        assert ((editor.folder / "a.txt").read_text(), (editor.folder / "new.txt").read_text()) == ("one\n2\n", "x\n")
+
+
+async def test_buffer_that_is_not_reloaded_yet_does_not_revert_an_edit(editor_at):
+    again = calls([("edit", {"path": "a.txt", "old": "one", "new": "1"})])
+    async with editor_at(EDIT, again, text("Done.")) as (editor, _):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
+        buffers = Buffers(editor, a_txt="one\ntwo\n")  # does not change when the file does
+        await editor.prompt(await editor.opened(FILES), "change it")
+        assert not buffers.asked("fs/write_text_file")
         assert (editor.folder / "a.txt").read_text() == "1\n2\n"
 
 
-async def test_new_file_is_written_by_the_editor(editor_at):
-    async with editor_at(calls([("write", {"path": "new.txt", "content": "x\n"})]), text("Done.")) as (editor, _):
-        buffers = Buffers(editor)
-        await editor.prompt(await editor.opened(FILES), "make it")
-        assert [params["content"] for params in buffers.asked("fs/write_text_file")] == ["x\n"]
-        assert (editor.folder / "new.txt").read_text() == "x\n"
-
-
-async def test_newlines_are_kept(editor_at):
-    async with editor_at(calls([("write", {"path": "a.txt", "content": "1\n2\n"})]), text("Done.")) as (editor, _):
+@pytest.mark.parametrize("buffer", ["one\ntwo\n", "one\ntwo\nunsaved\n"])
+async def test_newlines_are_kept(editor_at, buffer):
+    look, change = calls([("read", {"path": "a.txt"})]), calls([("write", {"path": "a.txt", "content": "1\n2\n"})])
+    async with editor_at(look, change, text("Done.")) as (editor, _):
         (editor.folder / "a.txt").write_bytes(b"one\r\ntwo\r\n")
-        Buffers(editor, a_txt="one\ntwo\n")  # editors show \n
+        Buffers(editor, a_txt=buffer)  # editors show \n
         await editor.prompt(await editor.opened(FILES), "change it")
         assert (editor.folder / "a.txt").read_bytes() == b"1\r\n2\r\n"
 
@@ -91,7 +105,7 @@ async def test_newlines_are_kept(editor_at):
 async def test_rejected_write_is_a_failed_call(editor_at):
     async with editor_at(EDIT, text("I see.")) as (editor, server):
         (editor.folder / "a.txt").write_text("one\ntwo\n")
-        buffers = Buffers(editor)
+        buffers = Buffers(editor, a_txt="one\ntwo\nunsaved\n")
         del editor.answers["fs/write_text_file"]
         await editor.prompt(await editor.opened(FILES), "change it")
         assert len(buffers.asked("fs/write_text_file")) == 1
@@ -150,6 +164,36 @@ async def test_patch_of_several_files_needs_saved_files(editor_at):
         assert not buffers.asked("fs/write_text_file")
 
 
+BACKGROUND = calls([("bash", {"command": "sleep 600", "background": True})])
+
+
+@pytest.mark.req("FS-2")
+async def test_editor_is_not_used_while_a_command_runs(editor_at):
+    look, stop = calls([("read", {"path": "a.txt"})]), calls([("bash", {"action": "stop", "job": "bg1"})])
+    async with editor_at(look, BACKGROUND, look, EDIT, stop, look, EDIT, text("Done.")) as (editor, server):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
+        buffers = Buffers(editor, a_txt="one\ntwo\nunsaved\n")
+        await editor.prompt(await editor.opened(FILES), "change it")
+        results = [str(request.json["messages"][-1]) for request in server.requests[1:]]
+        assert ["unsaved" in results[0], "unsaved" in results[2], "unsaved" in results[5]] == [True, False, True]
+        assert "unsaved changes in the editor, which is not used while a command runs" in results[3]
+        assert [params["content"] for params in buffers.asked("fs/write_text_file")] == ["one\n2\nunsaved\n"]
+
+
+@pytest.mark.req("FS-2")
+async def test_write_stays_in_the_workspace_while_a_job_replaces_its_folder_with_a_link(editor_at):
+    flip = "ln -s ../outside link; while :; do mv safe real; mv link safe; mv safe link; mv real safe; done"
+    start = calls([("bash", {"command": flip, "background": True})])
+    writes = [calls([("write", {"path": f"safe/c{number}", "content": "x"})]) for number in range(30)]
+    async with editor_at(start, *writes, text("Done.")) as (editor, _):
+        outside = editor.folder.parent / "outside"
+        outside.mkdir()
+        (editor.folder / "safe").mkdir()
+        Buffers(editor)
+        await editor.prompt(await editor.opened(FILES), "go")
+        assert [path.name for path in outside.iterdir()] == []
+
+
 class Terminals:
     """Terminals with a given output and exit code."""
 
@@ -199,6 +243,32 @@ async def test_command_runs_in_a_terminal_of_the_editor(editor_at):
         call = editor.call(started["toolCallId"])
         assert (call["status"], call["content"]) == ("completed", [{"type": "terminal", "terminalId": "term-1"}])
         assert "hi" in str(server.requests[-1].json["messages"][-1])
+
+
+@pytest.mark.req("PM-1", "PM-5")
+@pytest.mark.parametrize(
+    "command",
+    ["cat > evil.py <<'EOF'\nx\nEOF", "ls > x", "cat a >> Makefile", "ls > $TMPDIR/x", "cat /proc/$PPID/environ"],
+)
+async def test_command_that_writes_or_leaves_the_workspace_asks_before_it_runs_in_a_terminal(editor_at, command):
+    async with editor_at(calls([("bash", {"command": command})]), text("Oh.")) as (editor, _):
+        terminals = Terminals(editor)
+        editor.choosing("deny")
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        assert [method for method, _ in editor.asked] == ["session/request_permission"]
+        assert terminals.made == []
+
+
+@pytest.mark.req("SH-8")
+async def test_terminal_gets_no_secrets_of_the_environment(editor_at, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "sk-12345678901234567890")
+    monkeypatch.setenv("BASH_ENV", "/tmp/x")
+    async with editor_at(calls([("bash", {"command": "ls"})]), text("Seen.")) as (editor, _):
+        terminals = Terminals(editor)
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        variables = {item["name"]: item["value"] for item in terminals.made[0]["env"]}
+        assert (variables["SOME_API_KEY"], variables["BASH_ENV"]) == ("", "")
+        assert "PATH" not in variables
 
 
 @pytest.mark.parametrize(

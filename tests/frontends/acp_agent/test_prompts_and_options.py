@@ -35,6 +35,70 @@ async def test_mentioned_file_is_attached(editor_at):
         assert "the moon is high" in str(server.requests[-1].json["messages"])
 
 
+@pytest.fixture
+def secrets(editor_at, tmp_path):
+    """Files outside the workspace, one of which contains a secret."""
+    (tmp_path / "home" / ".ssh").mkdir()
+    (tmp_path / "home" / ".ssh" / "id_rsa").write_text("the-private-key\n")
+    (tmp_path / "home" / "notes.txt").write_text("the-notes\n")
+
+
+MENTIONS = "@agent:build @~/.ssh/id_rsa @~/notes.txt @a.txt"
+
+
+@pytest.mark.req("PM-8", "AC-6")
+@pytest.mark.parametrize(
+    "blocks",
+    [(f"issue:\n```\n{MENTIONS}\n```",), ("see", MENTIONS), (f"> {MENTIONS}",), ("", f"/init {MENTIONS}")],
+    ids=["fence", "second block", "quote", "command in the second block"],
+)
+async def test_quoted_text_attaches_only_files_of_the_workspace_and_says_what_is_left_out(editor_at, secrets, blocks):
+    async with editor_at(text("Seen.")) as (editor, server):
+        (editor.folder / "a.txt").write_text("the-file\n")
+        session = await editor.opened()
+        await editor.peer.request("session/set_mode", {"sessionId": session, "modeId": "plan"})
+        await editor.prompt(session, *blocks)
+        sent = str(server.requests[0].json)
+        assert ["the-file" in sent, "the-private-key" in sent, "the-notes" in sent] == [True, False, False]
+        assert editor.asked == []
+        assert not editor.updates_of("current_mode_update")[1:]
+        notices = "\n".join(update["content"]["text"] for update in editor.updates_of("agent_thought_chunk"))
+        assert all(name in notices for name in ("agent:build", "id_rsa", "notes.txt"))
+
+
+@pytest.mark.req("PM-8", "AC-6")
+@pytest.mark.parametrize("answer", ["once", "deny", "nonsense"])
+async def test_outside_files_and_agents_are_asked_for_in_typed_text(editor_at, secrets, answer):
+    async with editor_at(text("Seen.")) as (editor, server):
+        (editor.folder / "a.txt").write_text("the-file\n")
+        editor.choosing(answer)
+        session = await editor.opened()
+        await editor.peer.request("session/set_mode", {"sessionId": session, "modeId": "plan"})
+        await editor.prompt(session, f"look {MENTIONS}")
+        ((method, asked),) = editor.asked
+        assert method == "session/request_permission"
+        title = asked["toolCall"]["title"]
+        assert all(name in title for name in ("id_rsa", "notes.txt", "agent build, which may do more than plan"))
+        assert [option["kind"] for option in asked["options"]] == ["allow_once", "reject_once"]
+        sent, allowed = str(server.requests[0].json), answer == "once"
+        assert ["the-file" in sent, "the-private-key" in sent, "the-notes" in sent] == [True, allowed, allowed]
+        modes = [update["currentModeId"] for update in editor.updates_of("current_mode_update")]
+        assert modes[-1] == ("build" if allowed else "plan")
+        assert editor.call(asked["toolCall"]["toolCallId"])["status"] == ("completed" if allowed else "failed")
+
+
+async def test_prompt_is_not_sent_if_its_question_is_cancelled(editor_at, secrets):
+    async with editor_at() as (editor, server):
+
+        async def cancel(params):
+            return {"outcome": {"outcome": "cancelled"}}
+
+        editor.answers["session/request_permission"] = cancel
+        answer = await editor.prompt(await editor.opened(), "look @~/notes.txt")
+        assert answer["stopReason"] == "cancelled"
+        assert not server.requests
+
+
 @pytest.mark.req("AC-6")
 async def test_builtin_command_does_not_call_the_model(editor_at):
     async with editor_at() as (editor, _):
@@ -44,15 +108,22 @@ async def test_builtin_command_does_not_call_the_model(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_title_is_sent_and_listed(editor_at):
-    async with editor_at(text("Hi.")) as (editor, _):
+async def test_title_of_a_session_is_the_first_prompt_until_it_is_renamed(editor_at):
+    async with editor_at(text("Hi."), text("Again.")) as (editor, _):
         session = await editor.opened()
-        await editor.prompt(session, "hello")
+        await editor.prompt(session, "look at\nthe moons")
+        await editor.prompt(session, "and the stars")
         await editor.prompt(session, "/title Of moons")
-        await editor.until(lambda: editor.updates_of("session_info_update"))
+        await editor.until(lambda: len(editor.updates_of("session_info_update")) == 2)
+        assert [update["title"] for update in editor.updates_of("session_info_update")] == [
+            "look at the moons",
+            "Of moons",
+        ]
+        listed = await editor.peer.request("session/list", {})
+        assert [entry["title"] for entry in listed["sessions"]] == ["Of moons"]
+        await editor.peer.request("session/resume", {"sessionId": session, "cwd": str(editor.folder), "mcpServers": []})
+        await editor.until(lambda: len(editor.updates_of("session_info_update")) == 3)
         assert editor.updates_of("session_info_update")[-1]["title"] == "Of moons"
-        (listed,) = (await editor.peer.request("session/list", {}))["sessions"]
-        assert listed["title"] == "Of moons"
 
 
 @pytest.mark.req("AC-6")

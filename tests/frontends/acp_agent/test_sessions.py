@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from ostler.app.acp_agent import EditorWorkspaces, MultiFolderSessionManager
+from ostler.app.run_options import RunOptions
 from ostler.testing.model_server import calls, text
 from ostler.wire.jsonrpc import RpcError
 
@@ -56,7 +58,7 @@ async def test_load_replays_the_history_before_its_response(editor_at):
         assert kinds.index("tool_call") < kinds.index("tool_call_update")
         assert [u["content"]["text"] for u in editor.updates_of("agent_message_chunk")] == ["Looking.", "Found."]
         assert [u["content"]["text"] for u in editor.updates_of("agent_thought_chunk")] == ["Hm."]
-        assert kinds[-1] == "usage_update"
+        assert [kind for kind in kinds if kind != "session_info_update"][-1] == "usage_update"
 
 
 @pytest.mark.req("AC-6")
@@ -127,6 +129,39 @@ async def test_list_has_pages(editor_at, monkeypatch):
         assert {one["sessionId"] for one in (*first["sessions"], *last["sessions"])} == made
 
 
+@pytest.mark.req("AC-6", "SE-4")
+async def test_only_the_exact_id_of_a_session_of_that_folder_is_accepted(editor_at, tmp_path):
+    async with editor_at(text("Hi.")) as (editor, _):
+        session = await editor.opened()
+        await editor.prompt(session, "hello")
+        await editor.peer.request("session/close", {"sessionId": session})
+        (tmp_path / "other").mkdir()
+        for session_id in ("last", session[:-1], session[4:], "", "hello"):
+            assert await editor.peer.request("session/delete", {"sessionId": session_id}) == {}
+            for method in ("session/load", "session/resume", "session/fork"):
+                params = {"cwd": str(editor.folder), "mcpServers": [], "sessionId": session_id}
+                assert (await rpc_error(editor.peer.request(method, params))).code == -32002
+        for method in ("session/load", "session/resume", "session/fork"):
+            params = {"cwd": str(tmp_path / "other"), "mcpServers": [], "sessionId": session}
+            assert (await rpc_error(editor.peer.request(method, params))).code == -32002
+        listed = (await editor.peer.request("session/list", {}))["sessions"]
+        assert [entry["sessionId"] for entry in listed] == [session]
+
+
+@pytest.mark.req("AC-6", "MD-2")
+async def test_missing_model_is_an_error_of_the_agent_that_says_what_to_do(editor_at, monkeypatch):
+    async def find_none():
+        return []
+
+    monkeypatch.setattr("ostler.models.local_servers.find_local_servers", find_none)
+    async with editor_at() as (editor, _):
+        options = RunOptions(str(editor.folder))
+        editor.agent._manager, editor.agent._workspaces = MultiFolderSessionManager(options), EditorWorkspaces(options)
+        error = await rpc_error(editor.opened())
+        assert (error.code, error.data) == (-32603, {"code": "no_model"})
+        assert error.message.startswith("no model configured; ")
+
+
 async def test_close_cancels_the_running_turn(editor_at):
     async with editor_at(text("I am thinking", chunks=4).stall_after(3)) as (editor, _):
         session = await editor.opened()
@@ -138,6 +173,14 @@ async def test_close_cancels_the_running_turn(editor_at):
 
 
 PLACE = {"cwd": "/", "mcpServers": []}
+MALFORMED_SERVERS = [
+    *("x", {}, {"name": "x"}, {"name": 7, "command": "c", "args": [], "env": []}),
+    *(
+        {"name": "x", "command": "c", "args": "a", "env": []},
+        {"name": "x", "command": "c", "args": [], "env": {"A": "1"}},
+    ),
+    *({"type": "http", "name": "x", "headers": []}, {"type": "no such", "name": "x", "command": "c"}),
+]
 BLOCK = [{"type": "text", "text": "x"}]
 
 
@@ -153,6 +196,8 @@ BLOCK = [{"type": "text", "text": "x"}]
         ("session/new", {"cwd": "here", "mcpServers": []}, -32602),
         ("session/new", {"cwd": "/no/such/folder", "mcpServers": []}, -32602),
         ("session/new", {"cwd": "/"}, -32602),
+        *(("session/new", {"cwd": "/", "mcpServers": [server]}, -32602) for server in MALFORMED_SERVERS),
+        ("session/load", {"cwd": "/", "mcpServers": [{"name": "x"}], "sessionId": "x"}, -32602),
         ("session/load", {**PLACE}, -32602),
         ("session/load", {**PLACE, "sessionId": "nobody"}, -32002),
         ("session/load", {**PLACE, "sessionId": "last"}, -32002),

@@ -91,6 +91,35 @@ async def test_approval_for_the_session_is_remembered(editor_at):
         assert (editor.folder / "a.txt").read_text() == "two"
 
 
+@pytest.mark.req("AC-6", "PM-5")
+async def test_label_of_a_lasting_answer_says_what_it_covers(editor_at):
+    change = calls([("write", {"path": "a1.txt", "content": "x"})])
+    run = calls([("bash", {"command": "git push origin main && npm run build > log.txt"})])
+    async with editor_at(change, run, text("Done.")) as (editor, _):
+        editor.choosing("deny")
+        await editor.prompt(await editor.opened(), "go")
+        first, second = [params for method, params in editor.asked if method == "session/request_permission"]
+        assert [option["name"] for option in first["options"]] == [
+            "Allow once",
+            "Allow for this session: write: a1.txt",
+            "Always allow in this project: write: a1.txt",
+            "Deny",
+        ]
+        assert second["options"][1]["name"].endswith(": bash: git push *, bash: npm run build *, write: log.txt")
+
+
+@pytest.mark.req("AC-6", "PM-5")
+async def test_rules_that_are_too_long_for_a_label_are_listed(editor_at):
+    command = " && ".join(f"tool{number} --with-a-long-option-name" for number in range(9))
+    async with editor_at(calls([("bash", {"command": command})]), text("Done.")) as (editor, _):
+        editor.choosing("deny")
+        await editor.prompt(await editor.opened(), "go")
+        ((_, asked),) = editor.asked
+        assert asked["options"][1]["name"] == "Allow for this session: the 9 rules listed above"
+        listed = asked["toolCall"]["content"][-1]["content"]["text"]
+        assert all(f"- bash: tool{number} " in listed for number in range(9))
+
+
 @pytest.mark.req("SH-3")
 async def test_dangerous_command_can_only_be_allowed_once(editor_at):
     async with editor_at(calls([("bash", {"command": "rm -r x"})]), text("Fine.")) as (editor, _):

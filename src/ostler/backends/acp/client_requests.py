@@ -16,11 +16,12 @@ from ostler.core.permission import AnswerOption, Decision, Need, Permission
 from ostler.core.protocols import BackendContext
 from ostler.core.tools import ToolCall, ToolKind, ToolResult
 from ostler.wire.acp import NOT_FOUND, PermissionOption, ToolCallFields
-from ostler.wire.acp_decode import decode_lenient
+from ostler.wire.acp_decode import decode_lenient, decode_params
 from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.acp_requests import (
     CreateElicitationRequest,
     CreateTerminalRequest,
+    PermissionRequestCore,
     ReadTextFileRequest,
     RequestPermissionRequest,
     TerminalRef,
@@ -38,6 +39,7 @@ _ANSWER_KINDS: dict[str, Any] = {
     "reject_once": "deny",
     "reject_always": "deny_always",
 }
+_ERROR_CODES = {"not_found": NOT_FOUND, "bad_path": INVALID_PARAMS, "bad_arguments": INVALID_PARAMS}
 
 
 class TerminalService(Protocol):
@@ -111,6 +113,7 @@ class ClientRequestHandler:
     # -- permissions -----------------------------------------------------------------------------------------------
 
     async def _permission(self, params: Params) -> dict[str, Any]:
+        decode_params(PermissionRequestCore, params)
         request = decode_lenient(RequestPermissionRequest, params)
         call = self._updates.apply_tool_call(request.tool_call)
         title, access = call.title or "", requested_access(call)
@@ -142,7 +145,7 @@ class ClientRequestHandler:
     # -- files -----------------------------------------------------------------------------------------------------
 
     async def _read(self, params: Params) -> dict[str, Any]:
-        request = decode_lenient(ReadTextFileRequest, params)
+        request = decode_params(ReadTextFileRequest, params)
         arguments = {"path": request.path, "line": request.line, "limit": request.limit}
         result, subject = await self._call_tool("fs/read_text_file", "read_text_file", "read", arguments, request.path)
         if self.missing_files_are_empty and _is_missing(result):
@@ -150,9 +153,7 @@ class ClientRequestHandler:
         return {"content": self._require_ok(result, "fs/read_text_file", subject).data["content"]}
 
     async def _write(self, params: Params) -> dict[str, Any]:
-        request = decode_lenient(WriteTextFileRequest, params)
-        if not isinstance(params.get("content"), str):
-            raise RpcError(INVALID_PARAMS, "content must be a string")
+        request = decode_params(WriteTextFileRequest, params)
         arguments = {"path": request.path, "content": request.content}
         await self._run_tool("fs/write_text_file", "write_text_file", "edit", arguments, request.path)
         return {}
@@ -160,7 +161,7 @@ class ClientRequestHandler:
     # -- terminals -------------------------------------------------------------------------------------------------
 
     async def _create(self, params: Params) -> dict[str, Any]:
-        request = decode_lenient(CreateTerminalRequest, params)
+        request = decode_params(CreateTerminalRequest, params)
         arguments = {
             "command": request.command,
             "args": list(request.args),
@@ -174,25 +175,25 @@ class ClientRequestHandler:
         return response
 
     async def _output(self, params: Params) -> dict[str, Any]:
-        terminal = decode_lenient(TerminalRef, params).terminal_id
+        terminal = decode_params(TerminalRef, params).terminal_id
         response = await self._terminal_result(self._services.terminals.output(terminal))
         self._updates.terminal_output[terminal] = response["output"]
         self._observer.on_terminal("output", terminal, response["output"])
         return response
 
     async def _wait(self, params: Params) -> dict[str, Any]:
-        terminal = decode_lenient(TerminalRef, params).terminal_id
+        terminal = decode_params(TerminalRef, params).terminal_id
         response = await self._terminal_result(self._services.terminals.wait(terminal))
         self._observer.on_terminal("exited", terminal, str(response["signal"] or response["exitCode"]))
         return response
 
     async def _kill(self, params: Params) -> dict[str, Any]:
-        await self._terminal_result(self._services.terminals.kill(decode_lenient(TerminalRef, params).terminal_id))
+        await self._terminal_result(self._services.terminals.kill(decode_params(TerminalRef, params).terminal_id))
         return {}
 
     async def _release(self, params: Params) -> dict[str, Any]:
         """Release a terminal; its last output is stored for display."""
-        terminal = decode_lenient(TerminalRef, params).terminal_id
+        terminal = decode_params(TerminalRef, params).terminal_id
         last = await self._terminal_result(self._services.terminals.output(terminal))
         self._updates.terminal_output[terminal] = last["output"]
         await self._terminal_result(self._services.terminals.release(terminal))
@@ -208,7 +209,7 @@ class ClientRequestHandler:
     # -- elicitation -----------------------------------------------------------------------------------------------
 
     async def _elicit(self, params: Params) -> dict[str, Any]:
-        request = decode_lenient(CreateElicitationRequest, params)
+        request = decode_params(CreateElicitationRequest, params)
         content = fill_form(request, self._services.answers)
         if content is not None:
             return {"action": "accept", "content": content}
@@ -244,7 +245,7 @@ class ClientRequestHandler:
         reason = result.fault.message if result.fault else result.for_model
         report = self._observer.on_refused if result.status == "denied" else self._observer.on_failed
         report(method, subject, reason)
-        raise RpcError(NOT_FOUND if _is_missing(result) else INTERNAL_ERROR, reason)
+        raise RpcError(_ERROR_CODES.get(result.fault.code if result.fault else "", INTERNAL_ERROR), reason)
 
     def _new_id(self, kind: str) -> str:
         self._count += 1

@@ -8,6 +8,8 @@ from ostler.interaction.services import CommandServices
 from ostler.wire.acp_requests import ClientCapabilities
 from ostler.wire.jsonrpc import JsonRpcPeer, OutgoingParams
 
+MAX_RESPONSE_BYTES = 1024 * 1024
+
 
 class EditorClient:
     """The editor's capabilities and requests to it, for one session."""
@@ -18,9 +20,19 @@ class EditorClient:
         self.session_id = ""
         self.on_terminal_created: Callable[[str, str], None] = lambda command, terminal_id: None
 
-    async def request(self, method: str, **params: Any) -> Any:
-        """Send a request and return the editor's answer. Raises `RpcError` or `PeerClosed`."""
-        return await self._peer.request(method, {"sessionId": self.session_id, **params})
+    async def request(
+        self, method: str, *, max_response_bytes: int = MAX_RESPONSE_BYTES, shorten: bool = False, **params: Any
+    ) -> Any:
+        """Send a request and return the editor's answer. Raises `RpcError` or `PeerClosed`.
+
+        A larger response is an error, or shortened (`JsonRpcPeer.request`).
+        """
+        return await self._peer.request(
+            method,
+            {"sessionId": self.session_id, **params},
+            max_response_bytes=max_response_bytes,
+            shorten=shorten,
+        )
 
     def send_update(self, update: OutgoingParams) -> None:
         """Send a session update."""

@@ -12,13 +12,16 @@ from ostler.core.events import (
     QuestionAsked,
     ToolCalled,
 )
-from ostler.core.permission import AnswerOption, Decision, Question, QuestionReply
+from ostler.core.permission import AnswerOption, Decision, Permission, Question, QuestionReply
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.tool_content import contents_of, locations_of, title_of
 from ostler.interaction.approval_form import SCOPES, decision_of
 from ostler.interaction.open_requests import AnswerCallback
+from ostler.rendering.asks import rule_lines
+from ostler.session.permissions import DEFAULT_OPTIONS
 from ostler.text.sanitise import escape_invisible
-from ostler.wire.acp import PermissionOption, ToolCallFields
+from ostler.wire.acp import PermissionOption, ToolCallContent, ToolCallFields, text_content
+from ostler.wire.acp_updates import AcpToolCall, AcpToolCallUpdate
 from ostler.wire.jsonrpc import PeerClosed, RpcError
 
 OPTION_KINDS = {
@@ -28,6 +31,11 @@ OPTION_KINDS = {
     "deny": "reject_once",
     "deny_always": "reject_always",
 }
+PROMPT_OPTIONS = [
+    AnswerOption("once", "Allow once", "allow_once"),
+    AnswerOption("deny", "Send the prompt without it", "deny"),
+]
+MAX_LABEL_LENGTH = 120
 FindCall = Callable[[str], ToolCalled | None]
 
 
@@ -53,6 +61,27 @@ class EditorRequests:
             case _:
                 pass
 
+    async def confirm(self, request_id: str, text: str) -> bool:
+        """Ask the user about a prompt before it is sent. Return whether they agree; a cancelled request raises."""
+        title = escape_invisible(text)
+        self._editor.send_update(AcpToolCall(request_id, title=title, kind="other", status="pending"))
+        status = "failed"
+        try:
+            answer = await self._editor.request(
+                "session/request_permission",
+                toolCall=ToolCallFields(request_id, title=title, kind="other", status="pending"),
+                options=[PermissionOption(item.id, item.label, OPTION_KINDS[item.kind]) for item in PROMPT_OPTIONS],
+            )
+            decision = decision_from_response(answer, PROMPT_OPTIONS)
+            status = "completed" if decision.answer == "allow" else "failed"
+        except (RpcError, PeerClosed):
+            return False
+        finally:
+            self._editor.send_update(AcpToolCallUpdate(request_id, status=status))
+        if decision.answer == "cancel":
+            raise asyncio.CancelledError
+        return decision.answer == "allow"
+
     async def aclose(self) -> None:
         """Cancel all open requests."""
         tasks, self._pending = [*self._pending.values()], {}
@@ -70,7 +99,10 @@ class EditorRequests:
             answer = await self._editor.request(
                 "session/request_permission",
                 toolCall=self._tool_call_fields(event),
-                options=[PermissionOption(option.id, option.label, OPTION_KINDS[option.kind]) for option in options],
+                options=[
+                    PermissionOption(option.id, _label(option, event.permission), OPTION_KINDS[option.kind])
+                    for option in options
+                ],
             )
             decision = decision_from_response(answer, options)
         except (RpcError, PeerClosed) as error:
@@ -90,7 +122,7 @@ class EditorRequests:
             title=escape_invisible(title),
             kind=called.kind if called else None,
             status="pending",
-            content=contents_of(preview, self._cwd),
+            content=(*contents_of(preview, self._cwd), *_rule_list(event)),
             locations=locations_of(arguments, preview, self._cwd) or None,
             raw_input=arguments or None,
         )
@@ -106,6 +138,25 @@ class EditorRequests:
                 reply = QuestionReply("decline")
         self._pending.pop(question.id, None)
         self._on_answer(question.id, reply)
+
+
+def _label(option: AnswerOption, permission: Permission) -> str:
+    """Return the label of an option, with the rules that it adds; a remote agent's own option keeps its label."""
+    if option.kind not in SCOPES or option not in DEFAULT_OPTIONS:
+        return option.label
+    rules = rule_lines(permission)
+    listed = ", ".join(rules)
+    return f"{option.label}: {listed if len(listed) <= MAX_LABEL_LENGTH else f'the {len(rules)} rules listed above'}"
+
+
+def _rule_list(event: PermissionAsked) -> tuple[ToolCallContent, ...]:
+    """Return the rules of the lasting answers if they are too long for the labels."""
+    rules = rule_lines(event.permission)
+    if event.once_only or event.permission.options != DEFAULT_OPTIONS or len(", ".join(rules)) <= MAX_LABEL_LENGTH:
+        return ()
+    lines = "\n".join(f"- {rule}" for rule in rules)
+    text = f"An answer for the session or the project adds these rules ({len(rules)}):\n{lines}"
+    return (ToolCallContent("content", text_content(text)),)
 
 
 def _form_params(question: Question) -> dict[str, Any]:

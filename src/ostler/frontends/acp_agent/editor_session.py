@@ -16,13 +16,14 @@ from ostler.core.sessions import SetOption, Steer
 from ostler.frontends.acp_agent.config_options import EditorOptions
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.editor_requests import EditorRequests
-from ostler.frontends.acp_agent.prompt_content import convert_prompt, later_text, prompt_text
+from ostler.frontends.acp_agent.prompt_content import convert_prompt, later_text, prompt_text, starts_with_command
 from ostler.frontends.acp_agent.session_updates import SessionUpdateBuilder, effective_records
 from ostler.frontends.acp_agent.slash_commands import EditorSlashCommands, result_markdown
 from ostler.frontends.acp_agent.stop_reason import add_usage, prompt_response
+from ostler.frontends.acp_agent.title_updates import TitleUpdates
 from ostler.interaction.dispatcher import CommandDispatcher
 from ostler.interaction.results import StartTurn
-from ostler.interaction.services import CommandServices, PromptSource, active_agent
+from ostler.interaction.services import CommandServices, PromptSource, active_agent, left_out_notices
 from ostler.wire.acp import ContentBlock, SessionConfigOption, text_content
 from ostler.wire.acp_requests import OpenSessionResponse, PromptResponse, PromptUsage
 from ostler.wire.acp_updates import (
@@ -31,6 +32,7 @@ from ostler.wire.acp_updates import (
     ConfigOptionUpdate,
     CurrentModeUpdate,
     KnownUpdate,
+    SessionInfoUpdate,
     UsageUpdate,
 )
 from ostler.wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
@@ -71,9 +73,11 @@ class EditorSession:
         self._services = services
         self._editor = editor
         self._updates = SessionUpdateBuilder(cwd)
+        self._title = TitleUpdates()
         self._options = EditorOptions(session.info)
         self._mode = self._options.mode
         self._commands = CommandDispatcher(session, services, new_id)
+        self._commands.may_be_pasted = True
         self._slash_commands = EditorSlashCommands(self._commands, services, session)
         self._requests = EditorRequests(editor, cwd, session.answer, self._updates.find_call)
         editor.on_terminal_created = self._on_terminal_created
@@ -116,6 +120,8 @@ class EditorSession:
                     self._editor.send_update(update)
         if usage and replay:
             self._editor.send_update(usage)
+        if self._title.title:
+            self._send(SessionInfoUpdate(self._title.title))
         self._updates.replaying = False
         self._history = []
 
@@ -154,9 +160,12 @@ class EditorSession:
         try:
             async for envelope in self._session.subscribe(0):
                 self._commands.on_event(envelope)
+                title = self._title.on_event(envelope)
                 if envelope.seq > self._session.opened_after_seq:
                     self._caught_up.set()
                     self._on_event(envelope)
+                    if title:
+                        self._send(title)
                 else:
                     self._history.append(envelope)
         finally:
@@ -218,10 +227,7 @@ class EditorSession:
                 return {"outcome": "promptRequired", "reason": "noRunningTurn"}
             self._spawn(_run_detached(self.prompt(content)))
             return {"outcome": "startedNewTurn"}
-        blocks = convert_prompt(content)
-        ready = await self._services.build_prompt(prompt_text(blocks), self._source(blocks))
-        prompt = replace(ready.prompt, blocks=(*blocks, *ready.prompt.blocks[1:]))
-        if not await self._session.apply(Steer(prompt)):
+        if not await self._session.apply(Steer(await self._build_prompt(convert_prompt(content)))):
             raise RpcError(INVALID_REQUEST, "this backend does not accept input during a turn")
         return {"outcome": "injected"}
 
@@ -268,19 +274,30 @@ class EditorSession:
             self._run = None
 
     async def _handle_prompt(self, run: PromptRun, blocks: list[PromptContent]) -> PromptResponse:
-        text = prompt_text(blocks)
-        result = await self._slash_commands.run(text)
+        result = await self._slash_commands.run(prompt_text(blocks)) if starts_with_command(blocks) else None
         if result is None:
-            ready = await self._services.build_prompt(text, self._source(blocks))
-            return await self._run_turn(run, replace(ready.prompt, blocks=(*blocks, *ready.prompt.blocks[1:])))
+            return await self._run_turn(run, await self._build_prompt(blocks))
         if isinstance(result, StartTurn):
+            self._send_notices(result.notices)
             others = [block for block in blocks if not isinstance(block, TextContent)]
             return await self._run_turn(run, replace(result.prompt, blocks=(*result.prompt.blocks, *others)))
         self._editor.send_update(AgentMessageChunk(text_content(result_markdown(result)), new_id()))
         return PromptResponse("end_turn")
 
-    def _source(self, blocks: list[PromptContent]) -> PromptSource:
-        return PromptSource(active_agent(self._session), later_text(blocks))
+    async def _build_prompt(self, blocks: list[PromptContent]) -> Prompt:
+        """Build the prompt; ask the user about mentioned agents, and files that are outside or may contain secrets."""
+        text = prompt_text(blocks, "\n")  # a mention does not continue in the next block
+        source = PromptSource(active_agent(self._session), later_text(blocks), may_be_pasted=True)
+        built = await self._services.build_prompt(text, source)
+        if built.questions:
+            approved = await self._requests.confirm(new_id(), f"Your prompt would {' and '.join(built.questions)}.")
+            built = await self._services.build_prompt(text, replace(source, approved=approved))
+        self._send_notices(left_out_notices(built))
+        return replace(built.prompt, blocks=(*blocks, *built.prompt.blocks[1:]))
+
+    def _send_notices(self, notices: Sequence[str]) -> None:
+        for notice in notices:
+            self._send(self._updates.notice(notice))
 
     async def _run_turn(self, run: PromptRun, prompt: Prompt) -> PromptResponse:
         self._usage = PromptUsage()

@@ -4,8 +4,8 @@ import asyncio
 import base64
 import binascii
 import os
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -15,8 +15,8 @@ from ostler.core.sessions import OpenSessionRequest, SessionQuery
 from ostler.frontends.acp_agent.editor_client import EditorClient, WorkspaceProvider
 from ostler.frontends.acp_agent.editor_session import EditorSession
 from ostler.text.sanitise import sanitise
-from ostler.wire.acp import NOT_FOUND, PROTOCOL_VERSION
-from ostler.wire.acp_decode import decode_lenient
+from ostler.wire.acp import NOT_FOUND, PROTOCOL_VERSION, AcpMcpServer
+from ostler.wire.acp_decode import decode_lenient, decode_params
 from ostler.wire.acp_requests import (
     AcpSessionInfo,
     AgentCapabilities,
@@ -54,7 +54,6 @@ CAPABILITIES = AgentCapabilities(
         list={}, resume={}, close={}, delete={}, fork={}, additional_directories={}
     ),
 )
-ParamsT = TypeVar("ParamsT", bound=msgspec.Struct)
 
 
 class SessionRef(msgspec.Struct, frozen=True, rename="camel"):
@@ -135,6 +134,7 @@ class AcpAgentHandler:
 
     async def _new(self, params: Params) -> OpenSessionResponse:
         request = decode_params(OpenSessionParams, params)
+        _check_mcp_servers(request.mcp_servers)
         opening = OpenSessionRequest(_require_folder(request.cwd), directories=_additional_directories(request))
         return await self._open_session(opening, request, replay=False)
 
@@ -150,6 +150,7 @@ class AcpAgentHandler:
     async def _reopen(self, params: Params, *, replay: bool, fork: bool = False) -> OpenSessionResponse:
         """Open a stored session. If this editor already has it open, it is closed first."""
         request, session_id = decode_params(OpenSessionParams, params), decode_params(SessionRef, params).session_id
+        _check_mcp_servers(request.mcp_servers)
         cwd, directories = _require_folder(request.cwd), _additional_directories(request)
         await self._require_session(cwd, session_id)
         if not fork and (session := self._sessions.pop(session_id, None)):
@@ -158,13 +159,14 @@ class AcpAgentHandler:
         return await self._open_session(opening, request, replay=replay)
 
     async def _require_session(self, cwd: str, session_id: str) -> None:
-        """Raise `RpcError` unless a session has exactly this id."""
+        """Raise `RpcError` unless the folder has a session with exactly this id."""
         try:
-            found = await self._workspaces.services(cwd).find_session(session_id)
+            found = await self._workspaces.services(cwd).has_session(session_id)
         except UsageError as error:
             raise RpcError(NOT_FOUND, "Resource not found", {"details": str(error)}) from None
-        if found != session_id:
-            raise RpcError(NOT_FOUND, "Resource not found", {"details": f"there is no session {session_id[:80]!r}"})
+        if not found:
+            details = f"{cwd[:200]} has no session {session_id[:80]!r}"
+            raise RpcError(NOT_FOUND, "Resource not found", {"details": details})
 
     async def _open_session(
         self, opening: OpenSessionRequest, params: OpenSessionParams, *, replay: bool
@@ -172,7 +174,10 @@ class AcpAgentHandler:
         assert self._client_capabilities is not None
         editor = EditorClient(self.peer, self._client_capabilities)
         workspace = self._workspaces.workspace(opening.cwd, editor)
-        session = await self._manager.open(opening, workspace=workspace)
+        try:
+            session = await self._manager.open(opening, workspace=workspace)
+        except OstlerError as error:  # about settings and files, because the parameters are valid
+            raise RpcError(INTERNAL_ERROR, str(error), {"code": error.fault.code}) from None
         editor.session_id = session.id
         services = self._workspaces.services(opening.cwd)
         editor_session = EditorSession(session, opening.cwd, services, editor, opening.directories)
@@ -234,14 +239,6 @@ class AcpAgentHandler:
         return session
 
 
-def decode_params(params_type: type[ParamsT], params: Params) -> ParamsT:
-    """Decode parameters. Raises `RpcError` with the location of the problem."""
-    try:
-        return msgspec.convert(params, params_type)
-    except msgspec.ValidationError as error:
-        raise RpcError(INVALID_PARAMS, f"Invalid params: {error}") from None
-
-
 async def _as_rpc_error(awaitable: Awaitable[Any]) -> Any:
     try:
         return await awaitable
@@ -266,6 +263,19 @@ def _additional_directories(params: OpenSessionParams) -> tuple[str, ...]:
     return tuple(
         os.path.realpath(_require_folder(folder, "a directory")) for folder in params.additional_directories or ()
     )
+
+
+def _check_mcp_servers(servers: Sequence[AcpMcpServer]) -> None:
+    """Raise `RpcError` for an incomplete server."""
+    for number, server in enumerate(servers):
+        kind, place = server.type or "stdio", f"mcpServers[{number}]"
+        if kind not in ("stdio", "http", "sse"):
+            raise RpcError(INVALID_PARAMS, f"Invalid params: {place}.type must be stdio, http or sse")
+        if not server.name:
+            raise RpcError(INVALID_PARAMS, f"Invalid params: {place}.name must not be empty")
+        field = "command" if kind == "stdio" else "url"
+        if not getattr(server, field):
+            raise RpcError(INVALID_PARAMS, f"Invalid params: {place}.{field} is missing")
 
 
 def unused_mcp_servers_notice(params: OpenSessionParams, backend: str) -> str:

@@ -15,9 +15,15 @@ def convert_prompt(prompt: Sequence[ContentBlock]) -> list[PromptContent]:
     return blocks
 
 
-def prompt_text(blocks: Sequence[PromptContent]) -> str:
+def prompt_text(blocks: Sequence[PromptContent], separator: str = "") -> str:
     """Return only the text of a prompt."""
-    return "".join(block.text for block in blocks if isinstance(block, TextContent)).strip()
+    return separator.join(block.text for block in blocks if isinstance(block, TextContent)).strip()
+
+
+def starts_with_command(blocks: Sequence[PromptContent]) -> bool:
+    """Return whether the first text block begins like a slash command."""
+    first = next((block.text for block in blocks if isinstance(block, TextContent)), "")
+    return first.lstrip().startswith("/")
 
 
 def later_text(blocks: Sequence[PromptContent]) -> str:

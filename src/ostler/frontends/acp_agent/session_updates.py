@@ -11,7 +11,6 @@ from ostler.core.events import (
     MessageDone,
     MessageSnapshot,
     Notice,
-    Renamed,
     Retrying,
     Reverted,
     Steered,
@@ -47,7 +46,6 @@ from ostler.wire.acp_updates import (
     Cost,
     KnownUpdate,
     PlanUpdate,
-    SessionInfoUpdate,
     UsageUpdate,
     UserMessageChunk,
 )
@@ -90,12 +88,10 @@ class SessionUpdateBuilder:
                 yield PlanUpdate(tuple(PlanEntry(item.content, item.priority, item.status) for item in items))
             case UsageReported():
                 yield from self._usage(event)
-            case Renamed(title) if title:
-                yield SessionInfoUpdate(title)
             case Notice(_, text):
-                yield self._notice(text)
+                yield self.notice(text)
             case Waiting() | Retrying():
-                yield from map(self._notice, self._waiting.render(event))
+                yield from map(self.notice, self._waiting.render(event))
             case _:
                 yield from self._call_updates(event)
 
@@ -140,7 +136,7 @@ class SessionUpdateBuilder:
         elif rest := full_text[len(sent) :]:
             yield kind(text_content(rest), message_id)
 
-    def _notice(self, text: str) -> KnownUpdate:
+    def notice(self, text: str) -> KnownUpdate:
         """Return a notice for the user, which is not part of the answer."""
         self._notice_count += 1
         return AgentThoughtChunk(text_content(text), f"aside-{self._notice_count}")

@@ -1,7 +1,7 @@
 """Controls one session in the terminal: reads input, starts turns and commands, shows events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
 
@@ -303,7 +303,7 @@ class ChatController:
         if text:
             self._console.restore_draft(text)
 
-    def show_notice(self, lines: list[str]) -> None:
+    def show_notice(self, lines: Sequence[str]) -> None:
         rows = [row for line in lines for row in wrap_notice(f"  {sanitise(line)}", self._paint.columns())]
         self._console.show([self._paint(row, "dim") for row in rows])
 

@@ -18,8 +18,9 @@ class Analysis(msgspec.Struct, frozen=True):
     """The result of analysing a command line.
 
     With `no_danger_found`, a verdict of `confirm` is only due to unknown programs. `parsed` is False if the line could
-    not be parsed completely. `redirected_paths` are the files that redirections write,
-    `input_paths` those that they read, `script_paths` those that the commands of scripts name.
+    not be parsed completely. `redirected_paths` are the files that redirections write, `input_paths` those that they
+    read, `script_paths` those that the commands of scripts name, `temporary_paths` those written below `$TMPDIR`, which
+    is the session's own folder only in the sandbox.
     """
 
     verdict: Literal["deny", "confirm", "ordinary"]
@@ -31,6 +32,7 @@ class Analysis(msgspec.Struct, frozen=True):
     redirected_paths: tuple[str, ...] = ()
     input_paths: tuple[str, ...] = ()
     script_paths: tuple[str, ...] = ()
+    temporary_paths: tuple[str, ...] = ()
 
     def command_danger(self, command: SimpleCommand) -> Danger:
         """Return the danger level of one of the commands. If one command is dangerous, all of them are."""

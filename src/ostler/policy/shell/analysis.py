@@ -52,6 +52,7 @@ def analyse_line(
         tuple(evaluator.redirected_paths),
         tuple(evaluator.input_paths),
         tuple(dict.fromkeys(path for command in evaluator.script_commands for path in command.paths)),
+        tuple(evaluator.temporary_paths),
     )
 
 

@@ -72,6 +72,7 @@ class CommandEvaluator:
         self.commands: list[SimpleCommand] = []
         self.redirected_paths: list[str] = []
         self.input_paths: list[str] = []
+        self.temporary_paths: list[str] = []
         self.level = 0
         self.reason = ""
         self.unknown_reason = ""
@@ -382,6 +383,7 @@ class CommandEvaluator:
         if redirect.op == ">&" and _FD_DUPLICATE.fullmatch(arg.text):
             return None
         if expansion.is_in_own_temporary_folder(redirect.target, shell):
+            self.temporary_paths.append(redirect.target.raw)
             return None
         self._record_redirect(arg, shell)
         if reason := self.filesystem.overwrite_reason(arg, shell, appends=redirect.op in {">>", "&>>"}):

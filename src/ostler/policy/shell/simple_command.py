@@ -33,7 +33,8 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     """A simple command that would run.
 
     `assignments` are the variables set for it, such as `GIT_DIR=x`, except harmless ones such as `LANG`.
-    `patterns` are the file patterns in it. With `has_runtime_words`, words come from a file or command.
+    `patterns` are the file patterns in it. With `has_runtime_words`, words come from a file or command; with
+    `has_variable_words`, one starts with the unknown value of a variable of the environment.
     With `literal`, every word is known before it runs. `unknown_reason` is set if the program or subcommand is unknown.
     """
 
@@ -45,6 +46,7 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     assignments: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     has_runtime_words: bool = False
+    has_variable_words: bool = False
 
 
 def make_simple_command(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: FileSystemView) -> SimpleCommand:
@@ -58,15 +60,22 @@ def make_simple_command(argv: Sequence[ExpandedWord], shell: ShellState, filesys
         tuple(dict.fromkeys(_named_paths(argv, shell, filesystem))),
         patterns=tuple(dict.fromkeys(file_patterns(argv, shell))),
         has_runtime_words=words[0] not in _ONLY_PRINT and any(arg.from_output for arg in argv[1:]),
+        has_variable_words=words[0] not in _ONLY_PRINT and any(map(_starts_with_variable, argv[1:])),
     )
 
 
 def add_redirect_paths(command: SimpleCommand, redirects: Sequence[Redirect], shell: ShellState) -> SimpleCommand:
     """Return the command with the paths of its redirections added."""
     targets = [redirect.target for redirect in redirects if redirect.body is None and redirect.op != "<<<"]
-    files = [arg.text for target in targets for arg in expand_word(target, shell) if arg.exact]
+    args = [arg for target in targets for arg in expand_word(target, shell)]
+    files = [arg.text for arg in args if arg.exact]
     paths = [path for name in files if not name.isdigit() and name != "-" for path in shell.named_paths(name)]
-    return msgspec.structs.replace(command, paths=tuple(dict.fromkeys((*command.paths, *paths))))
+    paths += [path for arg in args for path in _folders_of_unknown(arg, shell)]
+    return msgspec.structs.replace(
+        command,
+        paths=tuple(dict.fromkeys((*command.paths, *paths))),
+        has_variable_words=command.has_variable_words or any(map(_starts_with_variable, args)),
+    )
 
 
 def add_assignments(command: SimpleCommand, assignments: Sequence[str]) -> SimpleCommand:
@@ -96,6 +105,7 @@ def _named_paths(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: Fi
         program = next((index for index, arg in enumerate(args) if arg.text[:1] != "-"), None)
         args = args if program is None else args[:program] + args[program + 1 :]
     for index, arg in enumerate(args):
+        yield from _folders_of_unknown(arg, shell)
         name = _path_text(arg).removeprefix("@")  # as in `curl --data @file`
         if name and (
             "/" in name
@@ -104,6 +114,18 @@ def _named_paths(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: Fi
             or (index < _MAX_PATH_CHECKS and _exists(name, shell, filesystem))
         ):
             yield from shell.named_paths(name)
+
+
+def _starts_with_variable(arg: ExpandedWord) -> bool:
+    return arg.text.startswith(UNKNOWN_TEXT) and not arg.piped
+
+
+def _folders_of_unknown(arg: ExpandedWord, shell: ShellState) -> Iterator[str]:
+    """Yield the folder of a path of which only the beginning is known, if that may be outside the working directory."""
+    known, unknown, _ = arg.text.partition(UNKNOWN_TEXT)
+    folder = known[: known.rfind("/") + 1]
+    if unknown and not arg.piped and (folder.startswith("/") or ".." in folder.split("/")):
+        yield from shell.named_paths(folder)
 
 
 def has_glob(text: str) -> bool:
