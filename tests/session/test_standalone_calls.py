@@ -233,7 +233,7 @@ async def test_approval_request_stays_open_after_turn_ends(open_session, gate):
     session = await open_session([wait], policy=ASK_ALL)
     turn = session.start(make_prompt("go"))
     subscription = session.subscribe(since=2**62)
-    restrictions = ((Rule("gate", "*", "ask", "restriction of the call"),),)
+    restrictions = (Rule("gate", "*", "ask", "restriction of the call"),)
     standalone = asyncio.ensure_future(session.call(make_call("standalone", "protocol", restrictions)))
     while not isinstance(request := (await with_timeout(anext(subscription))).event, PermissionAsked):
         pass

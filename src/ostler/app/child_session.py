@@ -56,7 +56,7 @@ class ChildSession(LocalSession):
     async def decide(self, permission: Permission) -> Decision:
         """Deny if the child's own rules deny, else let the parent decide, which may ask the user."""
         call = self._parent.state.calls.get(self._task.id)
-        restrictions = call.rules if call else ()
+        restrictions = call.rule_layers() if call else ()
         own = evaluate_permission(
             permission, self._own_policy(), grants=self._parent.standing_rules(), restrictions=restrictions
         )

@@ -24,7 +24,7 @@ CALLS_THAT_CANNOT_RUN = {
 
 
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool call. Each layer of `rules` can only restrict what the policy allows.
+    """A tool call. `rules` can only restrict what the policy allows: single rules form one layer, tuples are layers.
 
     `raw` is the text of the arguments as received. `source` is the whole call as the model wrote it in its answer, if
     it made the call there.
@@ -34,9 +34,15 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     tool: str
     arguments: dict[str, Any]
     origin: CallOrigin = "model"
-    rules: tuple[tuple[Rule, ...], ...] = ()
+    rules: tuple[Rule | tuple[Rule, ...], ...] = ()
     raw: str = ""
     source: str = ""
+
+    def rule_layers(self) -> tuple[tuple[Rule, ...], ...]:
+        """Return the layers of `rules`; in each the last match counts, and over all the strictest result."""
+        single = tuple(rule for rule in self.rules if isinstance(rule, Rule))
+        layers = tuple(layer for layer in self.rules if not isinstance(layer, Rule))
+        return (single, *layers) if single else layers
 
     def without_source(self) -> "ToolCall":
         """Return the call without its source, which the message has already."""

@@ -84,7 +84,7 @@ class SessionState:
     def rules_of_call(self, call_id: str) -> tuple[CallOrigin, Sequence[Rule], Sequence[Sequence[Rule]]]:
         """Return the origin of a call, the rules of the session, and the rules that restrict the call."""
         call = self.calls.get(call_id)
-        return (call.origin if call else "model", self.rules, call.rules if call else ())
+        return (call.origin if call else "model", self.rules, call.rule_layers() if call else ())
 
     def calls_without_result(self) -> list[ToolCall]:
         """Return the calls without a result, in the order they were made."""
