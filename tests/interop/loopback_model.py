@@ -1,7 +1,7 @@
 """A local model server with four APIs, for agents that are tested.
 
-A prompt with `RUN: command` makes it call the shell tool, one with `WRITE: path` the tool `write_file`; a prompt with `HANG` makes it stop in the middle of an
-answer until the client disconnects. All other prompts get a fixed answer.
+A prompt with `RUN: command` makes it call the shell tool, one with `WRITE: path` the tool `write_file`. A prompt with
+`HANG` makes it stop in the middle of an answer until the client disconnects. All other prompts get a fixed answer.
 """
 
 import json
