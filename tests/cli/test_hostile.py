@@ -37,8 +37,8 @@ def test_resume_rejects_invalid_names(ostler, name):
 
 
 def test_options_cannot_be_abbreviated(ostler):
-    done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--mode", "plan", "x")
-    assert (done.code, "--mode" in done.stderr) == (2, True)
+    done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--mod", "plan", "x")
+    assert (done.code, "--mod" in done.stderr) == (2, True)
 
 
 def test_ephemeral_cannot_resume(ostler):

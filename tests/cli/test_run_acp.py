@@ -131,9 +131,9 @@ def test_text_before_a_call_is_not_the_answer(ostler):
     servers = {"agent_servers": {"own": {"command": command[0], "args": command[1:]}}}
     (ostler.home / ".ostler" / "acp.json").write_text(json.dumps(servers))
     shown = ostler("run", "--backend", "acp:own", "go").stdout
-    assert [line for line in shown.splitlines() if "ANSWER" in line or "PLAN" in line] == ["PLAN", "ANSWER"]
-    assert shown.index("let me look") < shown.index("ANSWER") < shown.index("all done")
-    assert ostler("run", "--backend", "acp:own", "-o", "simple", "go").stdout == "all done\n"
+    assert [line for line in shown.splitlines() if "ANSWER" in line or "PLAN" in line] == ["  ↑ PLAN", "  ↑ ANSWER"]
+    assert shown.index("let me look") < shown.index("PLAN") < shown.index("all done") < shown.index("ANSWER")
+    assert ostler("run", "--backend", "acp:own", "-o", "simple", "go").stdout == "let me look\nall done\n"
 
 
 @pytest.mark.req("CL-6")

@@ -141,7 +141,7 @@ def test_turn_of_another_session_is_undone_only_by_name(changed, models):
     assert changed("undo", "--dry-run", turn).stdout.startswith(f"turn     {turn}\n")
     assert changed("undo", turn).code == 0
     assert tree(changed.workspace) == {"edited.txt": "before\n", "sedded.txt": "before\n"}
-    assert "(already undone)" in changed("undo", "--list").stdout
+    assert "(undone)" in changed("undo", "--list").stdout
 
 
 def test_last_session_is_the_one_that_was_used_last(changed, models):

@@ -7,7 +7,19 @@ import pytest
 from ostler.core.events import PermissionAsked, PermissionDecided, ToolCalled, ToolStarted
 from ostler.core.permission import Decision, Rule
 from ostler.policy.verdict import Policy
+from ostler.session.access import FixedAccess
 from ostler.testing.fake_tool import FakeTool
+
+
+class ChangingAccess(FixedAccess):
+    """Access by the last of some policies."""
+
+    def __init__(self, policies):
+        self._policies = policies
+
+    def policy(self):
+        return self._policies[-1]
+
 
 ASK = Policy(rules=(Rule("*", "*", "ask", "test"), Rule("read", "*", "allow", "test")))
 LINES = [f"line {n}" for n in range(1, 31)]
@@ -160,7 +172,7 @@ async def test_tool_without_hunks_cannot_be_approved_in_part(make_harness):
 @pytest.mark.req("PM-2")
 async def test_rules_that_became_stricter_during_the_request_apply(make_harness):
     policies = [ASK]
-    harness = make_harness(policy=lambda: policies[-1])
+    harness = make_harness(policy=ChangingAccess(policies))
     (harness.root / "f.txt").write_text(BEFORE)
     strict = Policy(rules=(Rule("*", "*", "deny", "read-only now"),))
     for decision in (allow_hunks(2), Decision("allow", by="person")):

@@ -124,11 +124,12 @@ def find_parent(event, path):
     """Return the parent object or list of a path, and the path's last name or index."""
     steps = path.replace("[", ".[").replace("<", ".<").split(".")[1:]
     parent, name = {"": event}, ""
-    for step in steps:
+    for step, following in zip(steps, [*steps[1:], ""], strict=True):
         if step.startswith("<"):
             name = next(n for n, item in enumerate(parent) if item["type"] == step[1:-1])
         elif step == "[]":
-            parent, name = parent[name], 0
+            parent = parent[name]
+            name = next((n for n, item in enumerate(parent) if isinstance(item, list) == (following == "[]")), 0)
         else:
             parent, name = parent[name], int(step[1:-1]) if step.startswith("[") else step
     return parent, name

@@ -57,11 +57,11 @@ async def _run(direction: str, args: Namespace) -> int:
 async def _list_turns(checkpoints: "Checkpoints", cwd: "Path") -> None:
     from ostler.app.undo import session_of
 
-    last_session, undone = _last_session(cwd), await checkpoints.undone_turns()
+    last_session = _last_session(cwd)
     lines = []
     for turn in await checkpoints.undoable_turns():
         is_other = last_session and session_of(turn.turn_id) != last_session
-        remark = "  (already undone)" if turn.turn_id in undone else ""
+        remark = "  (undone)" if turn.undone else ""
         remark += "  (of another session: name the turn to undo it)" if is_other else ""
         lines.append(f"{_turn_line(turn)}{remark}\n")
     sys.stdout.write("".join(lines) or "nothing can be undone\n")
@@ -85,8 +85,7 @@ def _turn_line(turn: "UndoableTurn") -> str:
 
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(turn.started_at))
     more = f" and {len(turn.paths) - _MAX_PATHS_SHOWN} more" if len(turn.paths) > _MAX_PATHS_SHOWN else ""
-    undone = "  (undone)" if turn.undone else ""
-    return f"{turn.turn_id}  {when}  {', '.join(turn.paths[:_MAX_PATHS_SHOWN])}{more}{undone}"
+    return f"{turn.turn_id}  {when}  {', '.join(turn.paths[:_MAX_PATHS_SHOWN])}{more}"
 
 
 async def _execute_plan(checkpoints: "Checkpoints", direction: str, args: Namespace, cwd: "Path") -> int:

@@ -1,6 +1,6 @@
 """Checks whether folders are exactly as the last scan found them.
 
-This file is also a program without imports from Ostler: `unchanged_folders` starts it to use more than one core.
+`unchanged_folders` starts `main` in other processes, to use more than one core.
 """
 
 import marshal
@@ -56,16 +56,15 @@ def _read(fd: int, mode: int) -> tuple[bytes, bytes]:
     return os.fsencode("\0".join(files + folders)), make_stamps(mode, ctimes, inodes)
 
 
-def main() -> None:
-    """Read known folders from standard input and write a byte for each: 1 if it is unchanged."""
-    root_fd = int(sys.argv[1])
+def main(root: str) -> None:
+    """Read known folders from standard input and write a byte for each: 1 if it is unchanged.
+
+    `root` is the descriptor of the workspace's root.
+    """
+    root_fd = int(root)
     device = os.fstat(root_fd).st_dev
     results = bytearray()
     with suppress(EOFError):
         while True:
             results.append(is_unchanged(root_fd, device, marshal.load(sys.stdin.buffer)))
     sys.stdout.buffer.write(results)
-
-
-if __name__ == "__main__":
-    main()

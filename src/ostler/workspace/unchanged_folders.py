@@ -3,12 +3,11 @@
 import marshal
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
-from ostler.workspace import folder_check
+from ostler.processes.child_python import python_command
 from ostler.workspace.folder_check import KnownFolder, is_unchanged
 from ostler.workspace.packed_folder import PackedTree
 
@@ -74,7 +73,7 @@ class UnchangedFolders:
 
     def _start_helper(self, stack: ExitStack, root_fd: int, folders: Sequence[str]) -> "subprocess.Popen[bytes] | None":
         """Start a process that checks folders, or return None if this is not possible here."""
-        argv = [sys.executable, "-I", "-S", folder_check.__file__, str(root_fd)]
+        argv = python_command("ostler.workspace.folder_check:main", str(root_fd))
         try:
             with tempfile.TemporaryFile() as known:
                 for folder in folders:

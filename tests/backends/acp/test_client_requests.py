@@ -301,6 +301,6 @@ async def test_missing_file_is_an_error_unless_the_agent_expects_empty_content(
     handler = make_handler(context)
     handler.missing_files_are_empty = missing_files_are_empty
     try:
-        assert await handler.handle_request("fs/read_text_file", {"path": "/w/new"}) == outcome
+        assert await handler.handle_request("fs/read_text_file", {"sessionId": "s", "path": "/w/new"}) == outcome
     except RpcError as error:
         assert error.code == outcome

@@ -73,7 +73,8 @@ async def test_outside_files_and_agents_are_asked_for_in_typed_text(editor_at, s
         (editor.folder / "a.txt").write_text("the-file\n")
         editor.choosing(answer)
         session = await editor.opened()
-        await editor.peer.request("session/set_mode", {"sessionId": session, "modeId": "plan"})
+        plan = {"sessionId": session, "configId": "agent", "value": "plan"}
+        await editor.peer.request("session/set_config_option", plan)
         await editor.prompt(session, f"look {MENTIONS}")
         ((method, asked),) = editor.asked
         assert method == "session/request_permission"
@@ -82,8 +83,9 @@ async def test_outside_files_and_agents_are_asked_for_in_typed_text(editor_at, s
         assert [option["kind"] for option in asked["options"]] == ["allow_once", "reject_once"]
         sent, allowed = str(server.requests[0].json), answer == "once"
         assert ["the-file" in sent, "the-private-key" in sent, "the-notes" in sent] == [True, allowed, allowed]
-        modes = [update["currentModeId"] for update in editor.updates_of("current_mode_update")]
-        assert modes[-1] == ("build" if allowed else "plan")
+        options = editor.updates_of("config_option_update")[-1]["configOptions"]
+        agent = next(option["currentValue"] for option in options if option["id"] == "agent")
+        assert agent == ("build" if allowed else "plan")
         assert editor.call(asked["toolCall"]["toolCallId"])["status"] == ("completed" if allowed else "failed")
 
 

@@ -120,11 +120,11 @@ class TextOutput:
         self._out.flush()
 
     def _print_block(self, block: TranscriptBlock | None) -> None:
-        from ostler.rendering.blocks import render_block
+        if block is None or isinstance(block, PromptBlock):
+            return
+        from ostler.rendering.blocks import render_block  # imported late, while the model is working
 
         match block:
-            case None | PromptBlock():
-                pass
             case CallBlock():
                 self._print(self._calls.render(block))
             case TodosBlock() if self._calls.running:
