@@ -121,11 +121,11 @@ class TextOutput:
         self._out.flush()
 
     def _print_block(self, block: TranscriptBlock | None) -> None:
+        if block is None or isinstance(block, PromptBlock):
+            return
         from ostler.rendering.blocks import render_block
 
         match block:
-            case None | PromptBlock():
-                pass
             case CallBlock():
                 self._print(self._calls.render(block))
             case TodosBlock() if self._calls.running:
