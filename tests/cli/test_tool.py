@@ -260,7 +260,7 @@ XNL = f"!unquote_start\n{CALL}\n!unquote_end"
     [
         (calls([("read", {"path": "a.txt"})]), [], '⏺ read {"path": "a.txt"}'),
         (calls([("cat", {"filename": "a.txt"})]), [], '⏺ read (cat) {"path": "a.txt"}'),
-        (text(XNL), ["--dialect", "xnl"], '⏺ read (SysBuiltIn.read) {"path": "a.txt"}'),
+        (text(XNL), ["--dialect", "xnl"], '⏺ SysBuiltIn.read {"path": "a.txt"}'),
     ],
     ids=["its own name", "an alias", "XNL"],
 )
