@@ -241,7 +241,9 @@ def test_16_12_edits_are_validated_and_failures_fed_back(ostler, models):
     assert "unittest discover" in sent and "2 != 1" in sent
     assert (done.stdout, done.code) == ("done\nfixed\n", 0), done.stderr
     with models.playing(
-        calls([("edit", {"path": "sums.py", "old": "return 1", "new": "return 33"})]), text("done!"), text("still good")
+        calls([("edit", {"path": "sums.py", "old": "return 1", "new": "return 100"})]),
+        text("done!"),
+        text("still good"),
     ) as server:
         done = ostler("run", "--write", "--allow", "bash:python3 *", "-o", "json", *at(server), "--continue", "go")
     summary = json.loads(done.stdout)

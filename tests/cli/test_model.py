@@ -73,7 +73,8 @@ def test_missing_runtime_library_suggests_install(ostler, models_folder):
 def test_run_names_the_model_and_its_limits(ostler, models_folder, flags):
     weights = install_fake(models_folder, step("Hello there."))
     done = ostler("run", *flags, "say hello")
-    assert (done.code, done.stdout) == (0, "● Hello there.\n  ↑ ANSWER\n")
+    assert done.code == 0
+    assert done.stdout.endswith("● Hello there.\n  ↑ ANSWER\n")
     assert "not replace a large model" in done.stderr
     (request,) = received_requests(weights)
     assert len(request["messages"][0]["content"]) < 1500

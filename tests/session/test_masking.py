@@ -18,7 +18,7 @@ from ostler.core.prompt import EmbeddedResource, Prompt, TextContent
 from ostler.core.sessions import Steer
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.journal.memory_journal import MemoryJournal
-from ostler.session.masking import MASKED_NOTICE, make_mask, mask_nothing
+from ostler.session.masking import MASKED_NOTICE, SessionMasking, make_mask, mask_nothing
 from ostler.session.session import LocalSession
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import ALLOW_ALL
@@ -117,3 +117,18 @@ async def test_backend_gets_masked_prompt_and_result(tmp_path):
     await session.aclose()
     assert received == [f"use {MASK_MARKER}", f"it is {MASK_MARKER}"]
     assert [change.prompt.text for change in backend.changes] == [f"and {MASK_MARKER}"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("text", [f"a {KEY} b", f"a sk-x {KEY[:9]} {KEY}", f"a {KEY[:5]}\x1b[31m{KEY[5:]}\x1b[0m b"])
+def test_secret_in_two_deltas_is_masked(text, size):
+    masking = SessionMasking(make_mask([KEY]))
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    events = [masking.apply(TextDelta("m", piece)) for piece in [*pieces, " end"]]
+    shown = "".join(event.text for event in events if event)
+    assert (
+        shown.replace("\x1b[31m", "").replace("\x1b[0m", "")
+        == text.replace("\x1b[31m", "").replace("\x1b[0m", "").replace(KEY, MASK_MARKER) + " end"
+    )
+    assert masking.take_notice() == Notice("warning", MASKED_NOTICE)
+    assert masking.take_notice() is None

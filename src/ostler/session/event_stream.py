@@ -9,9 +9,15 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from ostler.core.events import Envelope
+from ostler.core.protocols import Records
 from ostler.session.transient_state import TransientState
 
 MAX_QUEUED_EVENTS = 4096
+
+
+def records_between(records: Records, after: int, last: int) -> Iterator[Envelope]:
+    """Return the records after one number, up to and including the last."""
+    return map(records.__getitem__, range(records.index_after(after), records.index_after(last)))
 
 
 class Subscription(AsyncIterator[Envelope]):

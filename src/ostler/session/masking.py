@@ -5,11 +5,11 @@ the same bytes again.
 """
 
 from collections.abc import Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
-from ostler.core.events import Event, MessageDone, MessageSnapshot, TextDelta, ThoughtDelta, TurnEnded
+from ostler.core.events import Event, MessageDone, MessageSnapshot, Notice, TextDelta, ThoughtDelta, TurnEnded
 from ostler.text.secret_masker import MASK_MARKER, SecretMasker
 from ostler.wire.event_codec import encode_event
 
@@ -59,17 +59,36 @@ def make_mask(values: Iterable[str]) -> MaskSecrets:
     return _Mask(masker) if masker else mask_nothing
 
 
-class DeltaMask:
-    """Holds back the end of streamed text while it may be the start of a secret, which the next delta completes.
+class SessionMasking:
+    """Masks the events of one session, and reports once that it did.
 
-    The complete message has all text, so what is still held back then is dropped.
+    The end of streamed text is held back while it may be the start of a secret, which the next delta completes. The
+    complete message has all text, so what is still held back then is dropped.
     """
 
     def __init__(self, mask: MaskSecrets) -> None:
         self._mask = mask
         self._held: dict[tuple[type, str], str] = {}
+        self._notice_state: Literal["none", "due", "sent"] = "none"
 
-    def apply(self, event: E) -> E:
+    def apply(self, event: Event) -> Event | None:
+        """Return the masked event, or None for a delta of which nothing can be published now."""
+        ready = self._hold_back(event)
+        if isinstance(ready, TextDelta | ThoughtDelta) and not ready.text:
+            return None
+        masked = self._mask(ready)
+        if masked is not ready and self._notice_state == "none":
+            self._notice_state = "due"
+        return masked
+
+    def take_notice(self) -> Notice | None:
+        """Return the notice if it is due."""
+        if self._notice_state != "due":
+            return None
+        self._notice_state = "sent"
+        return Notice("warning", MASKED_NOTICE)
+
+    def _hold_back(self, event: E) -> E:
         """Return the event, with the text that can be published now."""
         match event:
             case TextDelta(message_id, text) | ThoughtDelta(message_id, text):

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Literal
 
@@ -22,8 +22,6 @@ from ostler.core.events import (
     SessionOpened,
     StateChanged,
     Steered,
-    TextDelta,
-    ThoughtDelta,
     ToolCalled,
     ToolFinished,
     ToolStarted,
@@ -52,9 +50,9 @@ from ostler.policy.verdict import Policy
 from ostler.session.access import FixedAccess, SessionAccess
 from ostler.session.call_runner import CallRunner, fault_from_exception, find_earlier_result
 from ostler.session.checkpointing import Checkpointer
-from ostler.session.event_stream import EventStream, Subscription
+from ostler.session.event_stream import EventStream, Subscription, records_between
 from ostler.session.journal_sync import JournalSync
-from ostler.session.masking import MASKED_NOTICE, DeltaMask, MaskSecrets, mask_nothing
+from ostler.session.masking import MaskSecrets, SessionMasking, mask_nothing
 from ostler.session.partial_reply_saver import PartialReplySaver
 from ostler.session.permissions import NoStandingRules, PermissionDecider
 from ostler.session.questions import QuestionAsker
@@ -95,15 +93,14 @@ class LocalSession:
         self._spawner = spawner
         self._clock = clock
         self.mask = mask
-        self._delta_mask = DeltaMask(mask)
+        self._masking = SessionMasking(mask)
         self._partial_reply_saver = PartialReplySaver(self.emit)
-        self._mask_notice_sent = False
         self._records = journal.records()
         self._active_records = ActiveRecords(self._records)
         self._journal_sync = JournalSync(journal)
         self._seq = self.opened_after_seq = self._records[-1].seq if len(self._records) else 0
         self._count = self._seq
-        self._stream = EventStream(self._persisted_after)
+        self._stream = EventStream(lambda seq: records_between(self._records, seq, self._seq))
         self._backend_opened = False
         self._closing = False
         self._closed = False
@@ -239,18 +236,16 @@ class LocalSession:
             return
         if isinstance(event, InfoChanged):
             event = InfoChanged(self._options.merge(event.info))
-        original = event = self._delta_mask.apply(event)
-        if isinstance(event, TextDelta | ThoughtDelta) and not event.text:
+        if (masked := self._masking.apply(event)) is None:
             return
-        event = self.mask(event)
+        event = masked
         envelope = Envelope(self._seq + event.persisted, self._clock(), event)
         if event.persisted:
             self._persist(envelope)
         self._publish(envelope, envelope.seq)
         self._partial_reply_saver.on_event(event)
-        if event is not original and not self._mask_notice_sent:
-            self._mask_notice_sent = True
-            self.emit(Notice("warning", MASKED_NOTICE))
+        if notice := self._masking.take_notice():
+            self.emit(notice)
 
     def events(self) -> Sequence[Event]:
         return EventSequence(self._active_records)
@@ -329,11 +324,6 @@ class LocalSession:
             return False
         self.emit(steered)
         return True
-
-    def _persisted_after(self, seq: int) -> Iterator[Envelope]:
-        return map(
-            self._records.__getitem__, range(self._records.index_after(seq), self._records.index_after(self._seq))
-        )
 
     async def _revert(self, revert: Revert) -> bool:
         if self._turn is not None or not 0 <= revert.to_seq <= self._seq:
