@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from ostler.app import file_index
 from ostler.testing.model_server import calls, sse_reply, text
+from ostler.workspace import file_index
 from ostler.xnl.chat_records import read_records
 
 req, missing = pytest.mark.req, pytest.mark.missing
