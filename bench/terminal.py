@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.measure import run
 from bench.mock_model import MockModel, call_reply, frame, text_reply
-from ostler.app.file_index import FileIndex
+from ostler.workspace.file_index import FileIndex
 
 Row = tuple[str, str, str, str]
 TIMEOUT = 60.0

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ostler.app.chat import _contains_secret
-from ostler.app.known_secrets import secrets_in_use
 from ostler.app.redaction import make_redactor
+from ostler.settings.known_secrets import secrets_in_use
 from ostler.settings.load import load
 
 pytestmark = pytest.mark.req("MD-3")

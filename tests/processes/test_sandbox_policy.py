@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from ostler.processes import path_snapshot, placeholders
+from ostler.processes import placeholders, protected_paths
 from ostler.processes.other_vcs import SETTINGS_PATHS
 from ostler.processes.placeholders import Placeholders, remove_stale_placeholders
 from ostler.processes.sandbox_policy import SandboxPolicy, is_inside, resolve_layout
@@ -103,11 +103,11 @@ def test_snapshot_detects_changes(tmp_path):
     hooks = tmp_path / "hooks"
     paths = [str(hooks), str(tmp_path / "absent")]
     hooks.mkdir()
-    before = path_snapshot.take_snapshot(paths)
-    assert path_snapshot.changed_paths(before, path_snapshot.take_snapshot(paths)) == []
+    before = protected_paths.take_snapshot(paths)
+    assert protected_paths.changed_paths(before, protected_paths.take_snapshot(paths)) == []
     (hooks / "pre-commit").write_text("x")
     (tmp_path / "absent").write_text("x")
-    assert set(path_snapshot.changed_paths(before, path_snapshot.take_snapshot(paths))) == {
+    assert set(protected_paths.changed_paths(before, protected_paths.take_snapshot(paths))) == {
         *paths,
         str(hooks / "pre-commit"),
     }

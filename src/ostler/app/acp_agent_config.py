@@ -7,8 +7,8 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from ostler.app.acp_trust import project_file
 from ostler.core.errors import UsageError
+from ostler.knowledge.acp_trust import project_file
 from ostler.settings.config_files import read_config
 from ostler.settings.effective import Settings
 from ostler.settings.home import find_home

@@ -9,7 +9,6 @@ from ostler import __version__
 from ostler.app.acp_agent_config import find_agent, read_mcp_servers
 from ostler.app.acp_backend import AcpParts, OfferedServices
 from ostler.app.acp_policy import acp_policy
-from ostler.app.acp_trust import project_file
 from ostler.app.project_paths import workspace_path
 from ostler.app.session_workspace import SessionShell, SessionWorkspace
 from ostler.app.trusted_settings import count_untrusted, load_settings
@@ -20,6 +19,7 @@ from ostler.core.errors import UsageError
 from ostler.frontends.acp_cli.flags import AcpFlags
 from ostler.frontends.acp_cli.run import AcpCliRun
 from ostler.journal.memory_journal import MemoryJournal
+from ostler.knowledge.acp_trust import project_file
 from ostler.session.session import LocalSession
 from ostler.stdio_rpc.program import Launch
 from ostler.text.stderr import notify

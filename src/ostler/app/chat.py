@@ -106,7 +106,7 @@ class LazySessionManager:
 
 def _contains_secret(settings: Settings, api_key: str, text: str) -> bool:
     """Return whether a prompt contains a known secret."""
-    from ostler.app.known_secrets import secrets_in_use
+    from ostler.settings.known_secrets import secrets_in_use
     from ostler.text.secret_masker import SecretMasker
 
     return SecretMasker(secrets_in_use(settings, os.environ, api_key)).mask(text) != text

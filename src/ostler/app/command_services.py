@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ostler.app.environment_info import git_branch, sandbox_name
-from ostler.app.file_index import FileIndex, list_matching_paths
 from ostler.app.project_paths import project_folder
 from ostler.app.run_options import RunOptions
 from ostler.app.trusted_settings import load_settings
@@ -19,6 +18,7 @@ from ostler.core.sessions import SessionQuery, SessionSummary
 from ostler.interaction.services import TYPED, BuiltPrompt, Direction, NamedItem, PromptSource, RunTool
 from ostler.settings.home import project_id
 from ostler.settings.problems import ignored_mcp_note
+from ostler.workspace.file_index import FileIndex, list_matching_paths
 
 if TYPE_CHECKING:
     from ostler.app.project_knowledge import ProjectKnowledge
@@ -231,7 +231,7 @@ class LocalCommandServices:
 
     def take_unsent_prompts(self) -> str:
         from ostler.app.session_storage import session_store
-        from ostler.app.unsent_prompts import take_unsent_prompts
+        from ostler.session.unsent_prompts import take_unsent_prompts
 
         return (
             ""

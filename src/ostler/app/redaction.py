@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.app.known_secrets import STRONG_GRADES, URL_PATTERN, secrets_in_url
 from ostler.core.errors import UsageError
 from ostler.journal.record_redaction import RecordRedactor
 from ostler.settings.effective import Settings
+from ostler.settings.known_secrets import STRONG_GRADES, URL_PATTERN, secrets_in_url
 from ostler.settings.references import referenced_values
 from ostler.settings.secret import Secret
 from ostler.text.redact import DEFAULT_KEYS, Redactor

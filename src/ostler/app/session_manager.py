@@ -13,7 +13,6 @@ from ostler import __version__
 from ostler.app.active_agent import ActiveAgent
 from ostler.app.engine import make_engine, tree_budget
 from ostler.app.internal_agents import make_internal_agents
-from ostler.app.known_secrets import secrets_in_use
 from ostler.app.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.app.project_knowledge import ProjectKnowledge
 from ostler.app.project_paths import project_folder as project_folder  # re-exported for callers
@@ -39,6 +38,7 @@ from ostler.session.session import LocalSession
 from ostler.settings.effective import Settings
 from ostler.settings.grants import ProjectGrants
 from ostler.settings.home import project_id
+from ostler.settings.known_secrets import secrets_in_use
 from ostler.settings.problems import ignored_mcp_note
 
 if TYPE_CHECKING:

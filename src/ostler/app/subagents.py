@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ostler import __version__
 from ostler.app.active_agent import ActiveAgent
-from ostler.app.child_session import ChildSession
 from ostler.app.engine import make_engine
 from ostler.app.model_choice import ModelAnnouncer, ModelChoice
 from ostler.app.run_options import RunOptions
@@ -20,6 +19,7 @@ from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import Journal, ToolRunner
 from ostler.core.tools import ChildTask, ToolResult
 from ostler.knowledge.agent_definition import AgentDefinition
+from ostler.session.child_session import ChildSession
 from ostler.session.session import LocalSession
 from ostler.settings.effective import Settings
 

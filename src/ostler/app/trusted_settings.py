@@ -29,7 +29,7 @@ def load_settings_leniently(cwd: Path, notify: Callable[[str], None]) -> Setting
 
 def collect_trust_items(cwd: Path, settings: Settings) -> TrustItems:
     """Return everything that needs trust in a project: config, agents, commands, hooks and ACP agents."""
-    from ostler.app.acp_trust import agent_trust_items
+    from ostler.knowledge.acp_trust import agent_trust_items
     from ostler.knowledge.source_folders import find_sources
     from ostler.knowledge.trust_items import trust_items
 

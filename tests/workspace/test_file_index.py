@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from ostler.app import file_index
-from ostler.app.file_index import FileIndex, list_matching_paths
+from ostler.workspace import file_index
+from ostler.workspace.file_index import FileIndex, list_matching_paths
 
 
 @pytest.fixture

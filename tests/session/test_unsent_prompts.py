@@ -2,10 +2,10 @@
 
 import pytest
 
-from ostler.app.unsent_prompts import take_unsent_prompts
 from ostler.core.events import Envelope, Notice, Queued
 from ostler.journal.journal_store import JournalStore
 from ostler.session.state import state_from_records
+from ostler.session.unsent_prompts import take_unsent_prompts
 
 pytestmark = pytest.mark.req("EN-16")
 

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from ostler.app.child_session import ChildSession
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.permission import Question, QuestionReply
 from ostler.core.tools import ChildTask
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.policy.verdict import Policy
 from ostler.session.access import FixedAccess
+from ostler.session.child_session import ChildSession
 from ostler.testing.session_fixture import open_test_session, run_turn
 from ostler.tools.host import LocalToolHost
 from ostler.workspace.local_workspace import LocalWorkspace
