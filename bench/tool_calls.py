@@ -6,22 +6,22 @@ import sys
 import time
 from pathlib import Path
 
+from ostler.app.project import Project
 from ostler.app.run_options import RunOptions
 from ostler.app.session_workspace import make_workspace
 from ostler.app.tool_host import builtin_tools
-from ostler.backends.scripted import ScriptedBackend
+from ostler.backends.none import NoBackend
 from ostler.core.tools import ToolCall
 from ostler.session.session import LocalSession
-from ostler.settings.load import load
 from ostler.testing.session_fixture import open_test_session
 from ostler.tools import search
 
 
 async def open_tool_session(root: Path) -> LocalSession:
     """Open a session with the default tools in which every call is allowed."""
-    settings = load(root, {"HOME": str(root)})
-    workspace = make_workspace(root, settings, RunOptions(cwd=str(root)), interactive=False)
-    return await open_test_session(ScriptedBackend([]), builtin_tools(settings), workspace)
+    project = Project.elsewhere(str(root))
+    workspace = make_workspace(project, RunOptions(cwd=str(root)), interactive=False)
+    return await open_test_session(NoBackend(), builtin_tools(project.settings), workspace)
 
 
 async def main(root: str, tool: str, arguments: str, variant: str, times: int) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ostler.app.explain_permission import explain
+from ostler.app.project_paths import project_grants
 from ostler.app.run_options import RunOptions
-from ostler.app.session_manager import project_grants
 from ostler.core.permission import Rule
 
 OUTSIDE = {"path": "/etc/hostname"}

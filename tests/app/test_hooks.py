@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from ostler.app.hooks import HookRunner
+from ostler.app.project import Project
 from ostler.app.run_options import RunOptions
 from ostler.app.session_workspace import make_workspace
 from ostler.app.tool_host import builtin_tools, other_tools
@@ -66,7 +67,7 @@ async def test_hooks_run_before_and_after_every_tool(tmp_path, origin):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     recorder = RecordingInterceptor()
     settings = load(tmp_path, {})
-    workspace = make_workspace(tmp_path, settings, RunOptions(str(tmp_path)), interactive=True)
+    workspace = make_workspace(Project.with_settings(tmp_path, settings), RunOptions(str(tmp_path)), interactive=True)
     tools = LocalToolHost(builtin_tools(settings), workspace, other_tools, interceptor=recorder)
     journal = MemoryJournal("s")
     session = LocalSession(

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from ostler.app.project import Project
 from ostler.app.prompt_builder import PromptBuilder
 from ostler.core.errors import UsageError
 from ostler.interaction.services import PromptSource
@@ -24,7 +25,9 @@ def expand(tmp_path, monkeypatch):
 
     async def expanded(head, arguments=""):
         (work / ".ostler" / "commands" / "it.md").write_text(f"---\n{head}\n---\nLook at $ARGUMENTS.")
-        return await PromptBuilder(work, load(work, {}), allow_outside=False).expand("it", arguments, call)
+        return await PromptBuilder(Project.with_settings(work, load(work, {})), allow_outside=False).expand(
+            "it", arguments, call
+        )
 
     return expanded
 
@@ -64,7 +67,9 @@ def build(tmp_path, monkeypatch):
         raise AssertionError("nothing should run")
 
     async def build_text(line):
-        return (await PromptBuilder(work, load(work, {}), allow_outside=False).build(line, call)).prompt.text
+        return (
+            await PromptBuilder(Project.with_settings(work, load(work, {})), allow_outside=False).build(line, call)
+        ).prompt.text
 
     return build_text
 
@@ -106,7 +111,7 @@ def builder(tmp_path, monkeypatch):
         file.write_text("content\n")
     (work / "link.txt").symlink_to(work / ".env")
     (home / ".ostler" / "config.json").write_text(json.dumps({"agent": {"poet": {"prompt": "Rhyme."}}}))
-    return PromptBuilder(work, load(work, {"HOME": str(home)}), allow_outside=True)
+    return PromptBuilder(Project.with_settings(work, load(work, {"HOME": str(home)})), allow_outside=True)
 
 
 @pytest.mark.req("PM-8")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ostler.app.project import Project
 from ostler.app.run_options import RunOptions
 from ostler.app.session_workspace import SessionShell, make_workspace, redirects_to_file
 from ostler.core.errors import PathError
@@ -77,9 +78,8 @@ async def test_rule_makes_an_outside_folder_readable_only(tmp_path, monkeypatch,
     rules = {"external_directory": {pattern.format(tmp_path): action}}
     (tmp_path / ".ostler" / "config.json").write_text(json.dumps({"permission": rules}))
     workspace = tmp_path / "workspace"
-    workspace = make_workspace(
-        workspace, load(workspace, {"HOME": str(tmp_path)}), RunOptions(cwd=str(workspace)), interactive=True
-    )
+    project = Project.with_settings(workspace, load(workspace, {"HOME": str(tmp_path)}))
+    workspace = make_workspace(project, RunOptions(cwd=str(workspace)), interactive=True)
     outside = str(tmp_path / "lib" / "a.txt")
     if readable:
         assert (await workspace.read_text(outside)).text == "far"

@@ -44,6 +44,13 @@ def test_services_for_the_agent(ostler, acp):
     assert (invalid.code, invalid.stderr) == (2, "ostler: --add-dir /nowhere: no such folder\n")
 
 
+@pytest.mark.req("MD-3")
+def test_key_in_use_is_masked_for_the_agent(ostler, acp):
+    (ostler.workspace / "s.txt").write_text("key: sk-proj-4f9d8a7b6c5e4d3c2b1a\n")
+    done = acp("-o", "simple", "!read s.txt", env={"OPENAI_API_KEY": "sk-proj-4f9d8a7b6c5e4d3c2b1a"})
+    assert (done.code, done.stdout) == (0, "key: ***WITHHELD-BY-OSTLER***\n")
+
+
 @pytest.mark.req("PM-4")
 def test_policy_file_overrides_the_defaults(ostler, acp):
     (ostler.workspace / "policy.json").write_text(

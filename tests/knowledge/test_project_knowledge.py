@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from ostler.app.engine import join_sections, prompt_sections
+from ostler.app.project import Project
 from ostler.app.project_knowledge import ProjectKnowledge
 from ostler.app.tool_host import builtin_tools
 from ostler.backends.engine.request_prefix import build_prefix, fixed_size
@@ -108,7 +109,7 @@ def test_request_prefix_is_small(folders, monkeypatch):
     settings = folders.settings()
     tools = [tool.spec for tool in builtin_tools(settings)]
     schemas = [{"name": tool.name, "description": tool.description, "parameters": tool.schema} for tool in tools]
-    size = len(join_sections(prompt_sections(str(folders.work), settings, tools)).encode()) + len(
+    size = len(join_sections(prompt_sections(Project.with_settings(folders.work, settings), tools)).encode()) + len(
         msgspec.json.encode(schemas)
     )
     assert size / 4 <= 4000
@@ -120,7 +121,7 @@ def test_request_prefix_is_smaller_for_a_small_window(folders, monkeypatch):
     monkeypatch.setenv("HOME", str(folders.home))
     settings = folders.settings()
     tools = [tool.spec for tool in (*builtin_tools(settings), TaskTool({"general": "Works by itself."}))]
-    sections = prompt_sections(str(folders.work), settings, tools)
+    sections = prompt_sections(Project.with_settings(folders.work, settings), tools)
     full, small = (
         fixed_size(build_prefix(join_sections(sections), sections, tools, window)) for window in (200_000, 8192)
     )
@@ -138,19 +139,20 @@ def test_prompt_consists_of_its_sections(folders, monkeypatch):
     monkeypatch.setenv("HOME", str(folders.home))
     folders.write(FILES)
     settings = folders.settings()
-    sections = prompt_sections(str(folders.work), settings)
+    sections = prompt_sections(Project.with_settings(folders.work, settings))
     assert join_sections(sections) == "\n\n".join(section.text for section in sections)
 
 
 SCRIPT = """
 import sys
 from ostler.app.engine import join_sections, prompt_sections
+from ostler.app.project import Project
 from ostler.settings.load import load
 from pathlib import Path
-settings = load(Path(sys.argv[1]), {"HOME": sys.argv[2]})
+project = Project.with_settings(Path(sys.argv[1]), load(Path(sys.argv[1]), {"HOME": sys.argv[2]}))
 opened = []
 sys.addaudithook(lambda event, args: opened.append(args[0]) if event in ("open", "os.scandir") else None)
-join_sections(prompt_sections(sys.argv[1], settings))
+join_sections(prompt_sections(project))
 imported = {"yaml", "re2", "ostler.knowledge.skills", "ostler.text.sanitise"} & set(sys.modules)
 print(len(opened), *sorted(imported))
 """

@@ -39,6 +39,7 @@ TABLE = {
     "backends.remote": BACKEND,
     "backends.acp": f"{BACKEND} stdio_rpc",
     "backends.agent_zero": BACKEND,
+    "backends.none": BACKEND,
     "backends.scripted": BACKEND,
     "frontends": "",
     "frontends.headless": FRONTEND,

@@ -30,7 +30,7 @@ async def test_question_of_a_child_is_asked_in_the_parent(tmp_path):
     child = ChildSession(
         parent,
         ChildTask("c", "explore", "look", "look"),
-        FixedAccess(Policy()),
+        policy=FixedAccess(Policy()),
         deny_asks=False,
         backend=ScriptedBackend([act]),
         tools=LocalToolHost([], workspace),

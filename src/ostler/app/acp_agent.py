@@ -3,24 +3,20 @@
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ostler import __version__
 from ostler.app.command_services import LocalCommandServices
+from ostler.app.project_paths import workspace_path
 from ostler.app.run_options import RunOptions
-from ostler.app.session_manager import LocalSessionManager, workspace_path
+from ostler.app.session_manager import LocalSessionManager
 from ostler.app.trusted_settings import load_settings
-from ostler.core.errors import UsageError
-from ostler.core.protocols import ToolRunner, Workspace
-from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
+from ostler.core.protocols import Workspace
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.frontend import AcpAgentFrontend
 from ostler.frontends.acp_agent.stdio import StdioTransport
-from ostler.session.session import LocalSession
 from ostler.text.stderr import notify
 
 if TYPE_CHECKING:
@@ -41,45 +37,24 @@ class AcpAgentServer(msgspec.Struct, frozen=True):
         os._exit(status)
 
     async def _run(self, transport: StdioTransport) -> int:
-        workspaces = EditorWorkspaces(self.options, own_shell=self.own_shell)
-        return await AcpAgentFrontend(transport, workspaces, __version__).run(MultiFolderSessionManager(self.options))
-
-
-class MultiFolderSessionManager:
-    """Session manager for many folders: every session is opened with the settings of its own folder."""
-
-    def __init__(self, options: RunOptions) -> None:
-        self._options = options
-
-    async def open(
-        self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
-    ) -> LocalSession:
-        request = msgspec.structs.replace(request, backend=self._options.backend)
-        return await session_manager_for(self._options, request.cwd).open(request, tools=tools, workspace=workspace)
-
-    async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
-        return await session_manager_for(self._options, query.cwd or self._options.cwd).list(query)
-
-    async def delete(self, session_id: str) -> None:
-        """Delete a session. An unknown id is not an error; it is only logged."""
-        try:
-            await session_manager_for(self._options, self._options.cwd).delete(session_id)
-        except UsageError as error:
-            notify(str(error))
+        manager = LocalSessionManager(self.options, notify)
+        workspaces = EditorWorkspaces(self.options, manager, own_shell=self.own_shell)
+        return await AcpAgentFrontend(transport, workspaces, __version__).run(manager)
 
 
 class EditorWorkspaces:
     """Creates the command services and the workspace of each folder for the frontend."""
 
-    def __init__(self, options: RunOptions, *, own_shell: bool = False) -> None:
+    def __init__(self, options: RunOptions, manager: LocalSessionManager, *, own_shell: bool = False) -> None:
         """With `own_shell` commands run in Ostler's sandbox even if the editor offers terminals."""
         self._options = options
+        self._manager = manager
         self._own_shell = own_shell
         self._file_gate: EditorFileGate | None = None
 
     def services(self, cwd: str) -> LocalCommandServices:
         options = msgspec.structs.replace(self._options, cwd=cwd)
-        return LocalCommandServices(Path(workspace_path(cwd)), options, session_manager_for(options, cwd))
+        return LocalCommandServices(workspace_path(cwd), options, self._manager)
 
     def log(self, line: str) -> None:
         notify(line)
@@ -99,8 +74,3 @@ class EditorWorkspaces:
         self._file_gate = self._file_gate or EditorFileGate()
         shell = EditorShell(str(root), editor, self._file_gate, sandbox=sandbox)
         return EditorWorkspace(str(root), shell, editor, read_anywhere=self._options.yolo)
-
-
-def session_manager_for(options: RunOptions, cwd: str) -> LocalSessionManager:
-    """Return the session manager of one folder."""
-    return LocalSessionManager(msgspec.structs.replace(options, cwd=cwd), notify)

@@ -2,19 +2,18 @@
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ostler import __version__
 from ostler.app.acp_agent_config import find_agent
-from ostler.app.tool_host import builtin_tools, make_hook_runner, other_tools
+from ostler.app.project import Project
+from ostler.app.tool_host import builtin_tools, other_tools
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.backends.acp.client_requests import ClientServices
 from ostler.core.protocols import Tool, Workspace
 from ostler.core.sessions import OpenSessionRequest
-from ostler.settings.effective import Settings
 from ostler.stdio_rpc.program import Launch
 from ostler.tools.bash import BashTool
 from ostler.tools.host import LocalToolHost
@@ -47,12 +46,12 @@ class AcpParts:
         self,
         plan: AcpSessionPlan,
         workspace: Workspace,
-        settings: Settings,
+        project: Project,
         services: OfferedServices,
         observer: AcpObserver | None = None,
         mirror: Mirror | None = None,
     ) -> None:
-        security = settings.config.security
+        security = project.settings.config.security
         bash = BashTool(security.danger_patterns, security.blacklist_patterns)
         terminals, approvals = Terminals(), Approvals(workspace)
         protocol_tools: list[Tool[Any]] = [
@@ -60,9 +59,11 @@ class AcpParts:
             WriteTextFileTool(),
             CreateTerminalTool(terminals, bash, network=services.network),
         ]
-        hooks = make_hook_runner(settings, workspace.root)
         host = LocalToolHost(
-            builtin_tools(settings), workspace, lambda: [*other_tools(), *protocol_tools], interceptor=hooks
+            builtin_tools(project.settings),
+            workspace,
+            lambda: [*other_tools(), *protocol_tools],
+            interceptor=project.hooks,
         )
         client_services = ClientServices(
             AgentCallNeeds(workspace, bash),
@@ -79,15 +80,15 @@ class AcpParts:
 
 
 def make_acp_parts(
-    request: OpenSessionRequest, cwd: Path, workspace: Workspace, settings: Settings, model_flags: Mapping[str, str]
+    project: Project, request: OpenSessionRequest, workspace: Workspace, model_flags: Mapping[str, str]
 ) -> AcpParts:
     """Build the backend for `acp:NAME`, or for the first configured agent if the name is empty.
 
     The model flags of the command line are passed to the agent as session options.
     """
-    agent = find_agent(request.backend.removeprefix(PREFIX), "", cwd, settings)
+    agent = find_agent(request.backend.removeprefix(PREFIX), "", project.path, project.settings)
     entry = agent.entry
-    launch = Launch(entry.command, entry.args, agent.environment(os.environ), str(cwd), agent.name)
+    launch = Launch(entry.command, entry.args, agent.environment(os.environ), project.root, agent.name)
     plan = AcpSessionPlan(
         launch,
         __version__,
@@ -97,4 +98,4 @@ def make_acp_parts(
         supports_elicitation=request.interactive,
         required_options=tuple((name, model_flags[name]) for name in _AGENT_OPTIONS if model_flags.get(name)),
     )
-    return AcpParts(plan, workspace, settings, OfferedServices())
+    return AcpParts(plan, workspace, project, OfferedServices())

@@ -9,9 +9,10 @@ from ostler import __version__
 from ostler.app.acp_agent_config import find_agent, read_mcp_servers
 from ostler.app.acp_backend import AcpParts, OfferedServices
 from ostler.app.acp_policy import acp_policy
-from ostler.app.project_paths import workspace_path
+from ostler.app.composition import compose
+from ostler.app.project import Project
 from ostler.app.session_workspace import SessionShell, SessionWorkspace
-from ostler.app.trusted_settings import count_untrusted, load_settings
+from ostler.app.trusted_settings import count_untrusted
 from ostler.backends.acp.agent_client import AcpAgentClient
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.backends.acp.connection import connect_agent
@@ -42,17 +43,16 @@ class ConfiguredAgent:
 
     def __init__(self, flags: AcpFlags) -> None:
         self._flags = flags
-        self._cwd = workspace_path(flags.cwd)
-        self._settings = load_settings(self._cwd, trust=flags.trust)
+        project = self._project = Project.load(flags.cwd, trust=flags.trust)
         if (
             not flags.settings
-            and count_untrusted(self._cwd, self._settings)
-            and (file := project_file(self._cwd)).is_file()
+            and count_untrusted(project.path, project.settings)
+            and (file := project_file(project.path)).is_file()
         ):
             text = f"{file} is ignored until you trust it: run `ostler trust`, or pass --trust-project to use it once"
             notify(text, flags.program)
-        self._agent = find_agent(flags.agent, flags.settings, self._cwd, self._settings)
-        self.cwd = str(self._cwd)
+        self._agent = find_agent(flags.agent, flags.settings, project.path, project.settings)
+        self.cwd = project.root
         self.name = self._agent.name
         self.command = self._agent.entry.command
 
@@ -66,29 +66,30 @@ class ConfiguredAgent:
         parts = AcpParts(
             self._plan(),
             self._workspace(),
-            self._settings,
+            self._project,
             OfferedServices(flags.files, flags.terminal, network=True, answers=flags.answers),
             observer,
             mirror,
         )
-        session = LocalSession(
+        policy = acp_policy(
+            self._project.settings,
+            write=flags.write,
+            yolo=flags.yolo,
+            directories=self._directories(),
+            policy_file=flags.policy,
+        )
+        session = compose(
+            self._project,
             backend=parts.backend,
             tools=parts.tools,
-            journal=MemoryJournal("acp-run"),
-            policy=acp_policy(
-                self._settings,
-                write=flags.write,
-                yolo=flags.yolo,
-                directories=self._directories(),
-                policy_file=flags.policy,
-            ),
-            cwd=str(self._cwd),
+            access=policy,
+            journal=lambda: MemoryJournal("acp-run"),
         )
         return ConfiguredAgentSession(session, parts.backend, parts.name)
 
     def _launch(self) -> Launch:
         entry = self._agent.entry
-        return Launch(entry.command, entry.args, self._agent.environment(os.environ), str(self._cwd), self._agent.name)
+        return Launch(entry.command, entry.args, self._agent.environment(os.environ), self.cwd, self._agent.name)
 
     def _plan(self) -> AcpSessionPlan:
         flags = self._flags
@@ -109,8 +110,8 @@ class ConfiguredAgent:
         return tuple(str(_resolve_folder(name)) for name in self._flags.directories)
 
     def _workspace(self) -> SessionWorkspace:
-        flags, root = self._flags, str(self._cwd)
-        sandbox = self._settings.config.security.sandbox
+        flags, root = self._flags, self.cwd
+        sandbox = self._project.settings.config.security.sandbox
         shell = SessionShell(root, writable=flags.write or flags.yolo, sandbox=sandbox)
         workspace = SessionWorkspace(root, shell, read_anywhere=flags.yolo)
         workspace.grant_folders(self._directories())

@@ -21,7 +21,7 @@ from ostler.settings.problems import ignored_mcp_note
 from ostler.workspace.file_index import FileIndex, list_matching_paths
 
 if TYPE_CHECKING:
-    from ostler.app.project_knowledge import ProjectKnowledge
+    from ostler.app.project import Project
     from ostler.app.prompt_builder import PromptBuilder
     from ostler.app.session_admin import SessionAdmin
     from ostler.settings.effective import Settings
@@ -57,7 +57,12 @@ class LocalCommandServices:
         """Return a builder that also attaches files outside the workspace, because the user typed the path."""
         from ostler.app.prompt_builder import PromptBuilder
 
-        return PromptBuilder(self._cwd, self._load_settings(), allow_outside=True)
+        return PromptBuilder(self._load_project(), allow_outside=True)
+
+    def _load_project(self) -> "Project":
+        from ostler.app.project import Project
+
+        return Project.load(self._cwd, trust=self._options.trust)
 
     def _load_settings(self) -> "Settings":
         return load_settings(self._cwd, trust=self._options.trust)
@@ -81,7 +86,7 @@ class LocalCommandServices:
     async def diff(self, path: str) -> str:
         from ostler.app.working_tree_diff import diff_working_tree
 
-        return await diff_working_tree(self._cwd, self._load_settings(), self._options, path)
+        return await diff_working_tree(self._load_project(), self._options, path)
 
     def memory(self) -> str:
         found = (name for name in RULES_FILES if (self._cwd / name).is_file())
@@ -131,21 +136,15 @@ class LocalCommandServices:
         return await self._cached("agents", self._list_agents)
 
     def _list_agents(self) -> list[NamedItem]:
-        settings = self._load_settings()
-        agents = self._project_knowledge(settings).agents(trusted=settings.trusted).values()
+        agents = self._load_project().agents.values()
         return sorted(
             (NamedItem(agent.name, agent.description) for agent in agents if agent.user_selectable),
             key=lambda item: item.name,
         )
 
-    def _project_knowledge(self, settings: "Settings") -> "ProjectKnowledge":
-        from ostler.app.project_knowledge import ProjectKnowledge
-
-        return ProjectKnowledge(str(self._cwd), settings)
-
     async def skills(self) -> Sequence[NamedItem]:
         def load() -> list[NamedItem]:
-            found = self._project_knowledge(self._load_settings()).skills.list_skills()
+            found = self._load_project().knowledge.skills.list_skills()
             return [NamedItem(skill.name, skill.description) for skill in found]
 
         return await self._cached("skills", load)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from ostler.app.model_choice import ModelChoice
+from ostler.app.project import Project
 from ostler.app.project_knowledge import ProjectKnowledge
 from ostler.app.run_options import RunOptions
 from ostler.backends.engine.backend import Engine
@@ -23,10 +24,9 @@ from ostler.settings.schema import ValidationConfig
 
 
 def make_engine(
-    cwd: str,
+    project: Project,
     model: ModelChoice,
     tools: Callable[[], Sequence[ToolSpec]],
-    settings: Settings,
     options: RunOptions,
     roles: FindRole = no_roles,
     budget: Budget | None = None,
@@ -35,8 +35,8 @@ def make_engine(
     announce_model: Callable[[str], None] = lambda name: None,
 ) -> Engine:
     """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits."""
-    compaction, knowledge = settings.config.compaction, ProjectKnowledge(cwd, settings)
-    sections = cache(lambda: prompt_sections(cwd, settings, tools()))
+    settings, knowledge = project.settings, project.knowledge
+    compaction, sections = settings.config.compaction, cache(lambda: prompt_sections(project, tools()))
     engine = Engine(
         make_model=model.make,
         tools=lambda: model.tools(tools()),
@@ -93,8 +93,7 @@ def join_sections(sections: Sequence[PromptSection]) -> str:
     return "\n\n".join(section.text for section in sections)
 
 
-def prompt_sections(cwd: str, settings: Settings, tools: Sequence[ToolSpec] = ()) -> list[PromptSection]:
+def prompt_sections(project: Project, tools: Sequence[ToolSpec] = ()) -> list[PromptSection]:
     """Return the sections of the system prompt, each with its name and origin."""
-    return ProjectKnowledge(cwd, settings).prompt_sections(
-        base_prompt(), with_skills=any(tool.name == "skill" for tool in tools)
-    )
+    with_skills = any(tool.name == "skill" for tool in tools)
+    return project.knowledge.prompt_sections(base_prompt(), with_skills=with_skills)

@@ -2,12 +2,11 @@
 
 import msgspec
 
+from ostler.app.project import Project
 from ostler.app.run_options import RunOptions
-from ostler.app.session_manager import project_grants, workspace_path
 from ostler.app.session_policy import make_policy
 from ostler.app.session_workspace import make_workspace
 from ostler.app.tool_host import make_tool_host
-from ostler.app.trusted_settings import load_settings
 from ostler.core.permission import Need, Permission, PolicyAction, Rule, Verdict
 from ostler.core.tools import ToolCall
 from ostler.policy.permission_rules import last_match
@@ -26,15 +25,14 @@ class Explanation(msgspec.Struct, frozen=True):
 
 async def explain(options: RunOptions, tool: str, arguments: dict[str, object], *, interactive: bool) -> Explanation:
     """Evaluate a call with the policy of a session and explain the verdict."""
-    cwd = workspace_path(options.cwd)
-    settings = load_settings(cwd, trust=options.trust)
-    policy = make_policy(settings, options, interactive=interactive)
-    workspace = make_workspace(cwd, settings, options, interactive=interactive)
+    project = Project.load(options.cwd, trust=options.trust)
+    policy = make_policy(project.settings, options, interactive=interactive)
+    workspace = make_workspace(project, options, interactive=interactive)
     try:
-        permission = await make_tool_host(workspace, settings).permission(ToolCall("explain", tool, arguments))
+        permission = await make_tool_host(project, workspace).permission(ToolCall("explain", tool, arguments))
     finally:
         await workspace.aclose()
-    grants = tuple(project_grants(cwd).rules())
+    grants = tuple(project.grants().rules())
     verdict = evaluate_permission(permission, policy, grants=grants)
     return Explanation(verdict.action, _verdict_lines(permission, verdict, policy, grants))
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.app.project_knowledge import ProjectKnowledge
+from ostler.app.project import Project
 from ostler.app.prompt_builder import PromptBuilder
 from ostler.app.run_options import RunOptions
 from ostler.app.run_permissions import describe_permissions
-from ostler.app.session_manager import LocalSessionManager, workspace_path
-from ostler.app.trusted_settings import load_settings
+from ostler.app.session_manager import LocalSessionManager
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import Session
@@ -72,16 +71,16 @@ class HeadlessRun(msgspec.Struct, frozen=True):
 
     async def _build_prompt(self, add_instructions: Callable[[str], str], session: Session) -> Prompt:
         """Build the prompt and print what the run may do; `add_instructions` adds the answer's required format."""
-        cwd = workspace_path(self.options.cwd)
-        settings = load_settings(cwd, trust=self.options.trust)
-        built = await PromptBuilder(cwd, settings, allow_outside=self.options.yolo).build(
+        project = Project.load(self.options.cwd, trust=self.options.trust)
+        built = await PromptBuilder(project, allow_outside=self.options.yolo).build(
             self.prompt, session.call, PromptSource(active_agent(session), self.prompt if self.is_piped else "")
         )
         if built.questions:
             raise UsageError(f"the prompt would {' and '.join(built.questions)}", hint=UNATTENDED_HINT)
-        agents = ProjectKnowledge(str(cwd), settings).agents(trusted=settings.trusted)
         agent = _working_agent(session, built.prompt)
-        notify(describe_permissions(settings, self.options, agents, agent, backend=session.info.backend))
+        notify(
+            describe_permissions(project.settings, self.options, project.agents, agent, backend=session.info.backend)
+        )
         for line in built.notices:
             notify(line)
         context = f"\n\n{self.context}" if self.context else ""

@@ -70,26 +70,26 @@ def _no_later_call_error(what: str) -> ToolError:
 async def open_manual_calls(options: RunOptions, *, notify: Notify) -> AsyncIterator[ManualCalls]:
     """Open a session with the settings, workspace, tool host and policy of a non-interactive run."""
     from ostler import __version__
-    from ostler.app.session_manager import workspace_path
+    from ostler.app.composition import compose
+    from ostler.app.project import Project
     from ostler.app.session_policy import make_policy
     from ostler.app.session_workspace import make_workspace
     from ostler.app.tool_host import make_tool_host
-    from ostler.app.trusted_settings import load_settings
-    from ostler.backends.scripted import ScriptedBackend
+    from ostler.backends.none import NoBackend
     from ostler.journal.memory_journal import MemoryJournal
 
-    cwd = workspace_path(options.cwd)
-    settings = load_settings(cwd, trust=options.trust)
-    for note in (*settings.notes, *map(str, settings.problems)):
+    project = Project.load(options.cwd, trust=options.trust)
+    for note in (*project.settings.notes, *map(str, project.settings.problems)):
         notify(note)
-    workspace = make_workspace(cwd, settings, options, interactive=False)
-    host = make_tool_host(workspace, settings)
-    session = LocalSession(
-        backend=ScriptedBackend([]),
+    workspace = make_workspace(project, options, interactive=False)
+    host = make_tool_host(project, workspace)
+    session = compose(
+        project,
+        backend=NoBackend(),
         tools=host,
-        journal=MemoryJournal("tool-call"),
-        policy=make_policy(settings, options, interactive=False),
-        cwd=str(cwd),
+        access=make_policy(project.settings, options, interactive=False),
+        standing_rules=project.grants(),
+        journal=lambda: MemoryJournal("tool-call"),
     )
     await session.open(version=__version__, backend="none", options={})
     try:

@@ -10,6 +10,7 @@ from ostler.core.protocols import Tool
 from ostler.knowledge.environment_section import make_environment_section
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.knowledge.rules_files import RulesFile, RulesFileLoader, nested_rules, rules_sections
+from ostler.knowledge.source_folder import SourceFolder
 from ostler.knowledge.source_folders import SourceFolders, find_sources
 from ostler.settings.effective import Settings
 from ostler.settings.problems import Problem
@@ -17,6 +18,7 @@ from ostler.settings.problems import Problem
 if TYPE_CHECKING:
     from ostler.knowledge.agent_definition import AgentDefinition
     from ostler.knowledge.custom_commands import CustomCommand
+    from ostler.knowledge.hooks import HookSpec
     from ostler.knowledge.skills import SkillCatalogue
 
 
@@ -95,6 +97,18 @@ class ProjectKnowledge:
 
         return find_commands(self._sources)
 
+    def hooks(self) -> "list[HookSpec]":
+        """Return the hooks of the settings and, in a trusted project, those of Claude Code."""
+        from ostler.knowledge.hooks import claude_project_hooks, configured_hooks
+
+        sources = self._sources
+        is_allowed = self._settings.trusted and not sources.workspace_is_home
+        return [*configured_hooks(self._settings), *(claude_project_hooks(sources.workspace) if is_allowed else ())]
+
+    @property
+    def workspace_folder(self) -> SourceFolder:
+        return self._sources.workspace
+
     def checks(self, changed: Sequence[str]) -> list[str]:
         """Return the commands that check the changed files."""
         from ostler.knowledge.checks import find_checks
@@ -119,6 +133,39 @@ class ProjectKnowledge:
 
         policy = Policy((*BASELINE, *self._settings.rules()), (tuple(self._settings.restricting_rules()),))
         return evaluate_permission(Permission("", (Need("skill", name),)), policy).action == "deny"
+
+
+class BuiltinKnowledge(ProjectKnowledge):
+    """Only what is built in, for a project whose files are on another machine. Reads no folder."""
+
+    def prompt_sections(self, base_prompt: str, *, with_skills: bool) -> list[PromptSection]:
+        return [PromptSection("system prompt", "Ostler", base_prompt)]
+
+    def rules_for_path(self, path: str) -> Sequence[RulesFile]:
+        return ()
+
+    def problems(self, *, trusted: bool) -> list[str]:
+        return []
+
+    def skill_tools(self) -> list[Tool[Any]]:
+        return []
+
+    def agents(self, *, trusted: bool = False) -> "dict[str, AgentDefinition]":
+        from ostler.knowledge.builtin_agents import builtin_agents
+
+        return builtin_agents()
+
+    def commands(self) -> "dict[str, CustomCommand]":
+        return {}
+
+    def hooks(self) -> "list[HookSpec]":
+        return []
+
+    def checks(self, changed: Sequence[str]) -> list[str]:
+        return []
+
+    def has_checks(self) -> bool:
+        return False
 
 
 def _root_file_names(cwd: str) -> list[str]:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from ostler.core.errors import UsageError
+from ostler.settings.grants import ProjectGrants
 from ostler.settings.home import ensure_home, project_id
 
 
@@ -16,6 +17,11 @@ def workspace_path(cwd: str) -> Path:
     if not path.is_dir():
         raise UsageError(f"--cwd {cwd}: no such folder")
     return path
+
+
+def project_grants(cwd: Path) -> ProjectGrants:
+    """Return the store of the standing rules that the user set for a workspace."""
+    return ProjectGrants(project_folder(cwd))
 
 
 def project_folder(cwd: Path) -> Path:

@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
 from ostler.app.attachments import AttachmentCollector
-from ostler.app.project_knowledge import ProjectKnowledge
+from ostler.app.project import Project
 from ostler.core.errors import UsageError
 from ostler.core.prompt import EmbeddedResource, Prompt, PromptContent, PromptTarget, TextContent
 from ostler.core.tools import ToolCall
@@ -17,7 +16,6 @@ from ostler.knowledge.custom_commands import CustomCommand
 from ostler.knowledge.mentions import typed_mentions
 from ostler.knowledge.model_name_rules import FOREIGN_MODEL_NAMES, is_allowed_model
 from ostler.knowledge.prompt_syntax import AGENT_PREFIX, mentioned_agent, parse_slash_command, strip_agent_mentions
-from ostler.settings.effective import Settings
 from ostler.settings.untrusted_project import model_names
 from ostler.text.closest_name import closest_name
 
@@ -25,17 +23,18 @@ MAX_SHELL_COMMANDS = 20
 
 
 class PromptBuilder:
-    """Builds prompts for one workspace. Reads the command and agent files again for every prompt."""
+    """Builds prompts for one project."""
 
-    def __init__(self, cwd: Path, settings: Settings, *, allow_outside: bool) -> None:
+    def __init__(self, project: Project, *, allow_outside: bool) -> None:
         """With `allow_outside` files that the user mentions may be outside the workspace."""
-        self._cwd = cwd
-        self._settings = settings
+        self._project = project
+        self._cwd = project.path
+        self._settings = project.settings
         self._allow_outside = allow_outside
 
     def commands(self) -> dict[str, CustomCommand]:
         """Return the commands defined in files, by name."""
-        return ProjectKnowledge(str(self._cwd), self._settings).commands()
+        return self._project.knowledge.commands()
 
     async def build(self, text: str, run_tool: RunTool, source: PromptSource = TYPED) -> BuiltPrompt:
         """Build a prompt from typed text: a custom command or plain text. `run_tool` runs calls in the session.
@@ -111,7 +110,7 @@ class PromptBuilder:
         return f"switch to the agent {name}" if source.may_be_pasted and name != source.agent else ""
 
     def _may_do_more(self, name: str, current: str) -> bool:
-        agents = ProjectKnowledge(str(self._cwd), self._settings).agents(trusted=self._settings.trusted)
+        agents = self._project.agents
         return current in agents and name in agents and agents[name].may_do_more_than(agents[current])
 
     def _check_target(self, target: PromptTarget | None, source: PromptSource) -> None:
@@ -201,13 +200,13 @@ class PromptBuilder:
         return ""
 
     def _selectable_agents(self) -> list[str]:
-        agents = ProjectKnowledge(str(self._cwd), self._settings).agents(trusted=self._settings.trusted)
+        agents = self._project.agents
         return sorted(agent.name for agent in agents.values() if agent.user_selectable)
 
     def _task_agents(self) -> list[str]:
         if not self._settings.config.limits.subagents:
             return []
-        agents = ProjectKnowledge(str(self._cwd), self._settings).agents(trusted=self._settings.trusted)
+        agents = self._project.agents
         return sorted(agent.name for agent in agents.values() if agent.accepts_tasks)
 
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +22,7 @@ CREDENTIAL_PATHS = (
 _HARMLESS_REDIRECTION = lazy_regex(r"[0-9]?>&[012](?=[\s;|&)]|$)|(?:[0-9]|&)?>{1,2} {0,8}/dev/null(?=[\s;|&)]|$)")
 
 if TYPE_CHECKING:
+    from ostler.app.project import Project
     from ostler.processes.sandbox_policy import SandboxPolicy
     from ostler.processes.session_processes import SessionProcesses
 
@@ -221,11 +221,11 @@ class SessionWorkspace(LocalWorkspace):
         self.close()
 
 
-def make_workspace(cwd: Path, settings: Settings, options: RunOptions, *, interactive: bool) -> SessionWorkspace:
+def make_workspace(project: "Project", options: RunOptions, *, interactive: bool) -> SessionWorkspace:
     """Build the workspace of a session. In a non-interactive one commands can write only with --write."""
-    root = str(cwd)
-    shell = SessionShell(root, writable=interactive or options.write, sandbox=settings.config.security.sandbox)
-    folders = _readable_outside(settings)
+    root, sandbox = project.root, project.settings.config.security.sandbox
+    shell = SessionShell(root, writable=interactive or options.write, sandbox=sandbox)
+    folders = _readable_outside(project.settings)
     workspace = SessionWorkspace(root, shell, read_anywhere=options.yolo or "" in folders)
     workspace.grant_folders([folder for folder in folders if folder.startswith("/")])
     return workspace

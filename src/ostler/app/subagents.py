@@ -1,30 +1,27 @@
 """Starts child sessions for tasks; several may run in parallel, and children cannot start others."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 
 from ostler import __version__
 from ostler.app.active_agent import ActiveAgent
+from ostler.app.composition import compose
 from ostler.app.engine import make_engine
 from ostler.app.model_choice import ModelAnnouncer, ModelChoice
+from ostler.app.project import Project
 from ostler.app.run_options import RunOptions
-from ostler.app.session_workspace import SessionShell
+from ostler.app.session_workspace import SessionWorkspace
+from ostler.app.tool_host import make_tool_host
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.core.display import Display
 from ostler.core.errors import UsageError
 from ostler.core.events import ChildEnded, ChildStarted, TurnEnded
 from ostler.core.prompt import Prompt, TextContent
-from ostler.core.protocols import Journal, ToolRunner
+from ostler.core.store import Store
 from ostler.core.tools import ChildTask, ToolResult
-from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.session.child_session import ChildSession
 from ostler.session.session import LocalSession
-from ostler.settings.effective import Settings
-
-# Returns the tool host of a child on its parent's workspace, and its shell if commands run in this process.
-ChildTools = Callable[[ActiveAgent], tuple[ToolRunner, SessionShell | None]]
 
 
 class Subagents:
@@ -32,33 +29,25 @@ class Subagents:
 
     def __init__(
         self,
-        cwd: Path,
-        settings: Settings,
+        project: Project,
         options: RunOptions,
-        agents: Mapping[str, AgentDefinition],
-        active_agent: ActiveAgent,
-        journal: Callable[[], Journal],
+        access: ActiveAgent,
+        workspace: SessionWorkspace,
+        store: Store,
         budget: Budget,
-        child_tools: ChildTools,
         announcer: ModelAnnouncer,
+        models: Mapping[str, ModelChoice],
     ) -> None:
-        self._cwd = cwd
-        self._settings = settings
+        """`models` has the project's model once it was chosen."""
+        self._project = project
         self._options = options
-        self._agents = agents
-        self._active_agent = active_agent
-        self._journal = journal
+        self._access = access
+        self._workspace = workspace
+        self._store = store
         self._budget = budget
-        self._child_tools = child_tools
         self._announcer = announcer
-        self._slots = asyncio.Semaphore(settings.config.limits.subagents)
-        self.model: ModelChoice | None = None
-
-    def task_agents(self) -> dict[str, str]:
-        """Return the agents that accept tasks with their descriptions; empty if subagents are disabled."""
-        if not self._settings.config.limits.subagents:
-            return {}
-        return {agent.name: agent.description for agent in self._agents.values() if agent.accepts_tasks}
+        self._models = models
+        self._slots = asyncio.Semaphore(project.settings.config.limits.subagents)
 
     async def spawn(self, parent: LocalSession, task: ChildTask) -> ToolResult:
         """Run a task and return its answer. If it is interrupted, the result has the output so far."""
@@ -70,36 +59,30 @@ class Subagents:
             return await _run_child(parent, child, task)
 
     async def _open_child(self, parent: LocalSession, task: ChildTask) -> ChildSession:
-        if self.model is None or task.agent not in self.task_agents():
+        project, model = self._project, self._models.get(self._project.root)
+        available = project.task_agents()
+        if model is None or task.agent not in available:
             raise UsageError(
-                f"agent {task.agent[:80]!r} cannot be used as a subagent",
-                hint=f"available: {', '.join(self.task_agents())}",
+                f"agent {task.agent[:80]!r} cannot be used as a subagent", hint=f"available: {', '.join(available)}"
             )
-        policy, options = self._active_agent.policy(), self._options
-        active_agent = ActiveAgent(self._agents, policy, options, parent=self._active_agent)
-        tools, active_agent.shell = self._child_tools(active_agent)
-        announce = partial(self._announcer.announce_child, self.model, task.agent)
-        backend = make_engine(
-            str(self._cwd),
-            self.model,
-            tools.specs,
-            self._settings,
-            options,
-            active_agent.role,
-            self._budget,
-            announce_model=announce,
-        )
-        child = ChildSession(
-            parent,
-            task,
-            active_agent,
-            deny_asks=policy.profile == "god_mode" and self._agents[task.agent].read_only,
-            backend=backend,
+        policy, workspace = self._access.policy(), self._workspace.for_child()
+        access = ActiveAgent(project.agents, policy, self._options, workspace.shell, parent=self._access)
+        tools = make_tool_host(project, workspace, access.allows_tool)
+        announce = partial(self._announcer.announce_child, model, task.agent)
+        deny_asks = policy.profile == "god_mode" and project.agents[task.agent].read_only
+        child = compose(
+            project,
+            backend=make_engine(
+                project, model, tools.specs, self._options, access.role, self._budget, announce_model=announce
+            ),
             tools=tools,
-            cwd=str(self._cwd),
-            journal=self._journal(),  # last, so that an earlier failure leaves no lock
+            access=access,
+            mask=parent.mask,
+            journal=lambda: self._store.open(project.id),
+            make_session=partial(ChildSession, parent, task, deny_asks=deny_asks),
         )
-        inherited = "" if active_agent.role(task.agent).model else parent.state.options.get("model", "")
+        assert isinstance(child, ChildSession)
+        inherited = "" if access.role(task.agent).model else parent.state.options.get("model", "")
         child_options = {"agent": task.agent, **({"model": inherited} if inherited else {})}
         await child.open(version=__version__, backend="engine", options=child_options, parent_id=parent.id)
         return child

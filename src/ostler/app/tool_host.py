@@ -1,48 +1,28 @@
 """Builds the tool host with the built-in tools and the hooks."""
 
-import os
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ostler.app.project import Project
 from ostler.core.protocols import Tool, Workspace
 from ostler.settings.effective import Settings
 from ostler.tools.host import LocalToolHost
 
-if TYPE_CHECKING:
-    from ostler.app.hooks import HookRunner
-
 
 def make_tool_host(
+    project: Project,
     workspace: Workspace,
-    settings: Settings,
     is_offered: Callable[[str], bool] = lambda tool: True,
     task_agents: Mapping[str, str] = MappingProxyType({}),
 ) -> LocalToolHost:
     """Build a tool host. `is_offered` selects the tools that models see; `task_agents` accept tasks."""
-    from ostler.app.project_knowledge import ProjectKnowledge
-
-    tools = [*builtin_tools(settings), *ProjectKnowledge(workspace.root, settings).skill_tools()]
+    tools = [*builtin_tools(project.settings), *project.knowledge.skill_tools()]
     if task_agents:
         from ostler.tools.task import TaskTool
 
         tools.append(TaskTool(task_agents))
-    return LocalToolHost(tools, workspace, other_tools, is_offered, make_hook_runner(settings, workspace.root))
-
-
-def make_hook_runner(settings: Settings, cwd: str) -> "HookRunner | None":
-    """Return a runner for the configured hooks, or None if there are none."""
-    from ostler.knowledge.hooks import claude_project_hooks, configured_hooks
-    from ostler.knowledge.source_folders import find_sources
-
-    sources = find_sources(cwd, os.environ)
-    claude_hooks = claude_project_hooks(sources.workspace) if settings.trusted and not sources.workspace_is_home else []
-    hooks = [*configured_hooks(settings), *claude_hooks]
-    if not hooks:
-        return None
-    from ostler.app.hooks import HookRunner
-
-    return HookRunner(hooks, sources.workspace)
+    return LocalToolHost(tools, workspace, other_tools, is_offered, project.hooks)
 
 
 def builtin_tools(settings: Settings) -> list[Tool[Any]]:

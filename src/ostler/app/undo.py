@@ -3,12 +3,34 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
+from ostler.app.project import Project
+from ostler.app.run_options import RunOptions
+from ostler.app.session_workspace import SessionWorkspace
 from ostler.app.undo_gaps import ReportedGaps
 from ostler.core.errors import UsageError
 from ostler.settings.home import require_home
+from ostler.workspace.change_detector import ChangeDetector
 from ostler.workspace.checkpoints import Checkpoints
 from ostler.workspace.undo_types import UndoPlan
+
+SessionUndo: TypeAlias = "WorkspaceUndo | ChangeDetector"
+
+
+def make_undo(project: Project, options: RunOptions, workspace: SessionWorkspace | None) -> SessionUndo:
+    """Return the checkpoints of a session that may change files; an ephemeral one only detects changes.
+
+    `workspace` is set if the session runs its own commands there.
+    """
+    if options.ephemeral:
+        return ChangeDetector(project.root)
+    checkpoints, gaps = open_checkpoints(project.path, project.data_folder()), ReportedGaps(project.data_folder())
+    if workspace is None:
+        return WorkspaceUndo(checkpoints, gaps)
+    undo = WorkspaceUndo(checkpoints, gaps, workspace.shell.is_busy)
+    workspace.before_change = undo.save_before
+    return undo
 
 
 class WorkspaceUndo:

@@ -1,10 +1,10 @@
 """Diff of the working tree against the last commit, using git safely."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
+from ostler.app.project import Project
 from ostler.app.run_options import RunOptions
 from ostler.app.session_workspace import make_workspace
 from ostler.core.display import Display
@@ -13,15 +13,14 @@ from ostler.core.events import Event
 from ostler.core.permission import Question, QuestionReply
 from ostler.core.protocols import Workspace
 from ostler.core.tools import ChildTask, ToolResult
-from ostler.settings.effective import Settings
 from ostler.tools.git_diff import GitDiffParams, GitDiffTool
 
 MAX_BYTES = 1_000_000
 
 
-async def diff_working_tree(cwd: Path, settings: Settings, options: RunOptions, path: str) -> str:
+async def diff_working_tree(project: Project, options: RunOptions, path: str) -> str:
     """Return a unified diff of the working tree, or of one path in it."""
-    workspace = make_workspace(cwd, settings, options, interactive=False)
+    workspace = make_workspace(project, options, interactive=False)
     try:
         params = GitDiffParams(path=path, from_ref="HEAD", max_bytes=MAX_BYTES)
         result = await GitDiffTool().run(params, _ReadOnlyToolContext(workspace))

@@ -97,7 +97,7 @@ def _classify(args: Namespace) -> int:
 
 
 def _list(args: Namespace) -> int:
-    from ostler.app.session_manager import project_grants, workspace_path
+    from ostler.app.project_paths import project_grants, workspace_path
 
     grants = project_grants(workspace_path(args.cwd)).granted()
     for number, grant in enumerate(grants, 1):
@@ -115,7 +115,7 @@ def _rule_number(text: str) -> int:
 
 
 def _revoke(args: Namespace) -> int:
-    from ostler.app.session_manager import project_grants, workspace_path
+    from ostler.app.project_paths import project_grants, workspace_path
 
     store = project_grants(workspace_path(args.cwd))
     grants = store.granted()

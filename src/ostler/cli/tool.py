@@ -78,7 +78,7 @@ def _parse(parser: Parser, arguments: list[str]) -> Namespace:
 def _load_tools(cwd: str) -> dict[str, tuple[ToolSpec, bool]]:
     """Return every tool's spec by name, and whether models are offered it."""
     from ostler.app.project_knowledge import ProjectKnowledge
-    from ostler.app.session_manager import workspace_path
+    from ostler.app.project_paths import workspace_path
     from ostler.app.tool_host import builtin_tools, other_tools
     from ostler.app.trusted_settings import load_settings
 

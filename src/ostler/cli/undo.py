@@ -40,7 +40,7 @@ def _main(direction: str, arguments: list[str]) -> int:
 
 
 async def _run(direction: str, args: Namespace) -> int:
-    from ostler.app.session_manager import project_folder, workspace_path
+    from ostler.app.project_paths import project_folder, workspace_path
     from ostler.app.undo import open_checkpoints
 
     cwd = workspace_path(args.cwd)

@@ -20,8 +20,8 @@ class ChildSession(LocalSession):
         self,
         parent: LocalSession,
         task: ChildTask,
-        access: SessionAccess,
         *,
+        policy: SessionAccess,
         deny_asks: bool,
         **session_arguments: Any,
     ) -> None:
@@ -29,13 +29,13 @@ class ChildSession(LocalSession):
         self.texts: list[str] = []
         self._parent = parent
         self._task = task
-        self._own_policy = access.policy
+        self._own_policy = policy.policy
         self._deny_asks = deny_asks
         self._child_state: TurnState = "planning"
         self._last_tool = ""
         self._tokens = 0
         self._cost: float | None = 0.0
-        super().__init__(policy=access, mask=parent.mask, **session_arguments)
+        super().__init__(policy=policy, **session_arguments)
 
     def emit(self, event: Event) -> None:
         super().emit(event)

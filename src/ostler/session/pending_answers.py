@@ -1,7 +1,13 @@
-"""Futures for open approval requests and questions, by id; the first answer wins."""
+"""Open approval requests and questions, by id; the first answer wins."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Generic, TypeVar
+
+import msgspec
+
+from ostler.core.events import Event, QuestionAnswered, QuestionAsked
+from ostler.core.permission import Question, QuestionReply
 
 A = TypeVar("A")
 
@@ -40,3 +46,23 @@ class PendingAnswers(Generic[A]):
         """Give the same answer to all open requests."""
         for ask_id in tuple(self._open):
             self.answer(ask_id, answer)
+
+
+class QuestionAsker:
+    """Asks questions and waits for the replies, which `pending` receives."""
+
+    def __init__(self, emit: Callable[[Event], None], new_id: Callable[[str], str]) -> None:
+        self.pending: PendingAnswers[QuestionReply] = PendingAnswers()
+        self._emit = emit
+        self._new_id = new_id
+
+    async def ask(self, question: Question) -> QuestionReply:
+        """Ask under a new id, because ids must be unique."""
+        question = msgspec.structs.replace(question, id=self._new_id("question"))
+        self._emit(QuestionAsked(question))
+        reply = QuestionReply("cancel")
+        try:
+            reply = await self.pending.wait(question.id)
+        finally:
+            self._emit(QuestionAnswered(question.id, reply))
+        return reply

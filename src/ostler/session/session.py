@@ -54,8 +54,8 @@ from ostler.session.event_stream import EventStream, Subscription, records_betwe
 from ostler.session.journal_sync import JournalSync
 from ostler.session.masking import MaskSecrets, SessionMasking, mask_nothing
 from ostler.session.partial_reply_saver import PartialReplySaver
+from ostler.session.pending_answers import QuestionAsker
 from ostler.session.permissions import NoStandingRules, PermissionDecider
-from ostler.session.questions import QuestionAsker
 from ostler.session.repair import close_unfinished, unreported_damage
 from ostler.session.running_turn import RunningTurn
 from ostler.session.session_options import SessionOptions

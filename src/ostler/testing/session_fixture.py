@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ostler.app.composition import compose
+from ostler.app.project import Project
 from ostler.core.events import Event, TurnEnded
 from ostler.core.permission import Rule
 from ostler.core.prompt import Prompt, TextContent
@@ -11,6 +13,7 @@ from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummar
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.policy.verdict import Policy
 from ostler.session.access import SessionAccess
+from ostler.session.masking import mask_nothing
 from ostler.session.session import LocalSession
 from ostler.tools.host import LocalToolHost
 
@@ -33,12 +36,13 @@ async def open_test_session(
     options: dict[str, str] | None = None,
 ) -> LocalSession:
     """Open a session that is ready for a turn."""
-    session = LocalSession(
+    session = compose(
+        Project.elsewhere(workspace.root),
         backend=backend,
         tools=LocalToolHost(tools, workspace),
-        journal=journal or MemoryJournal("session-1"),
-        policy=policy,
-        cwd=workspace.root,
+        access=policy,
+        mask=mask_nothing,
+        journal=lambda: journal or MemoryJournal("session-1"),
     )
     await session.open(version="test", backend="test", options=options or {})
     return session

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from ostler.app.acp_backend import AcpParts, OfferedServices
+from ostler.app.project import Project
 from ostler.app.session_workspace import SessionShell, SessionWorkspace
 from ostler.backends.acp.agent_client import AgentTimeouts
 from ostler.backends.acp.backend import AcpSessionPlan
@@ -49,8 +50,8 @@ class Echo:
         session_plan = AcpSessionPlan(self.launch(*flags, env=env, command=command), "0", **plan)
         shell = SessionShell(str(self.folder), writable=True, sandbox="off")
         workspace = SessionWorkspace(str(self.folder), shell, read_anywhere=False)
-        settings = load(self.folder, {"HOME": str(self.home)})
-        parts = AcpParts(session_plan, workspace, settings, services or OfferedServices(), observer, mirror)
+        project = Project.with_settings(self.folder, load(self.folder, {"HOME": str(self.home)}))
+        parts = AcpParts(session_plan, workspace, project, services or OfferedServices(), observer, mirror)
         session = LocalSession(
             backend=parts.backend,
             tools=parts.tools,

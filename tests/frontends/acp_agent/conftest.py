@@ -5,9 +5,11 @@ from contextlib import asynccontextmanager
 import pytest
 from tests.frontends.acp_agent.editor_end import EditorEnd
 
-from ostler.app.acp_agent import EditorWorkspaces, MultiFolderSessionManager
+from ostler.app.acp_agent import EditorWorkspaces
 from ostler.app.run_options import RunOptions
+from ostler.app.session_manager import LocalSessionManager
 from ostler.testing.model_server import ScriptedModelServer
+from ostler.text.stderr import notify
 
 
 @pytest.fixture
@@ -24,7 +26,8 @@ def editor_at(tmp_path, monkeypatch):
         async with ScriptedModelServer(*replies) as server:
             model = {"base_url": server.base_url, "model": "scripted"}
             options = RunOptions(str(folder), model=model, **flags)
-            editor = EditorEnd(folder, MultiFolderSessionManager(options), EditorWorkspaces(options))
+            manager = LocalSessionManager(options, notify)
+            editor = EditorEnd(folder, manager, EditorWorkspaces(options, manager))
             try:
                 yield editor, server
             finally:

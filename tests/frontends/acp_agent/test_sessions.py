@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from ostler.app.acp_agent import EditorWorkspaces, MultiFolderSessionManager
+from ostler.app.acp_agent import EditorWorkspaces
 from ostler.app.run_options import RunOptions
+from ostler.app.session_manager import LocalSessionManager
 from ostler.testing.model_server import calls, text
 from ostler.wire.jsonrpc import RpcError
 
@@ -156,7 +157,8 @@ async def test_missing_model_is_an_error_of_the_agent_that_says_what_to_do(edito
     monkeypatch.setattr("ostler.models.local_servers.find_local_servers", find_none)
     async with editor_at() as (editor, _):
         options = RunOptions(str(editor.folder))
-        editor.agent._manager, editor.agent._workspaces = MultiFolderSessionManager(options), EditorWorkspaces(options)
+        editor.agent._manager = LocalSessionManager(options, print)
+        editor.agent._workspaces = EditorWorkspaces(options, editor.agent._manager)
         error = await rpc_error(editor.opened())
         assert (error.code, error.data) == (-32603, {"code": "no_model"})
         assert error.message.startswith("no model configured; ")

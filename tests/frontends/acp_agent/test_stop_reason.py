@@ -7,8 +7,9 @@ import json
 import pytest
 from tests.fake_services import FakeServices
 
-from ostler.app.acp_agent import EditorWorkspaces, MultiFolderSessionManager
+from ostler.app.acp_agent import EditorWorkspaces
 from ostler.app.run_options import RunOptions
+from ostler.app.session_manager import LocalSessionManager
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.events import TextDelta
 from ostler.frontends.acp_agent.frontend import AcpAgentFrontend
@@ -68,8 +69,9 @@ async def served(tmp_path, monkeypatch):
         await server.__aenter__()
         options = RunOptions(str(tmp_path / "workspace"), model={"base_url": server.base_url, "model": "scripted"})
         streams = FakeStreams()
-        frontend = AcpAgentFrontend(streams, EditorWorkspaces(options), "0")
-        running = asyncio.create_task(frontend.run(MultiFolderSessionManager(options)))
+        manager = LocalSessionManager(options, print)
+        frontend = AcpAgentFrontend(streams, EditorWorkspaces(options, manager), "0")
+        running = asyncio.create_task(frontend.run(manager))
         await streams.ready.wait()
         return streams, running
 

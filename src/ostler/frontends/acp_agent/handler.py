@@ -210,7 +210,10 @@ class AcpAgentHandler:
         session_id = decode_params(SessionRef, params).session_id
         if session := self._sessions.pop(session_id, None):
             await session.aclose()
-        await self._manager.delete(session_id)
+        try:
+            await self._manager.delete(session_id)
+        except UsageError as error:  # the editor may not know that the session is gone
+            self._workspaces.log(str(error))
         return {}
 
     async def _set_mode(self, params: Params) -> dict[str, Any]:

@@ -1,0 +1,119 @@
+"""Makes the backend of a session: the engine with a model, an ACP agent, or none."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ostler.app.active_agent import ActiveAgent
+from ostler.app.engine import make_engine
+from ostler.app.internal_agents import make_internal_agents
+from ostler.app.model_choice import ModelAnnouncer, ModelChoice
+from ostler.app.project import Project
+from ostler.app.run_options import RunOptions
+from ostler.app.run_permissions import own_tools_note
+from ostler.backends.engine.internal_agents import InternalAgents
+from ostler.backends.engine.plugins.budget import Budget
+from ostler.backends.engine.plugins.validation import no_changed_files
+from ostler.core.errors import UsageError
+from ostler.core.protocols import Backend, ToolRunner, Workspace
+from ostler.core.sessions import OpenSessionRequest
+from ostler.session.session import Spawner
+
+if TYPE_CHECKING:
+    from ostler.app.undo import SessionUndo
+
+ACP_PREFIX = "acp:"
+
+
+class SessionDraft(msgspec.Struct):
+    """The parts of a session before its backend is made. `workspace` is None if its files are elsewhere."""
+
+    project: Project
+    request: OpenSessionRequest
+    options: RunOptions
+    access: ActiveAgent
+    workspace: Workspace | None
+    budget: Budget
+    tools: ToolRunner
+    undo: "SessionUndo | None" = None
+    spawner: Spawner | None = None
+
+
+class MadeBackend(msgspec.Struct, frozen=True):
+    """A backend with its name and the tools that it uses."""
+
+    name: str
+    backend: Backend
+    tools: ToolRunner
+
+
+class BackendMaker:
+    """Makes backends. `custom` replaces them all; `choose_model` is called only for the engine."""
+
+    def __init__(
+        self,
+        choose_model: Callable[[Project], Awaitable[ModelChoice]],
+        announcer: ModelAnnouncer,
+        notify: Callable[[str], None],
+        custom: Backend | None = None,
+        *,
+        makes_titles: bool = True,
+    ) -> None:
+        self._choose_model = choose_model
+        self._announcer = announcer
+        self._notify = notify
+        self._custom = custom
+        self._makes_titles = makes_titles
+
+    async def make(self, draft: SessionDraft) -> MadeBackend:
+        """Make the backend that the request names. Raises `UsageError` for an unknown name."""
+        made = await self._make(draft)
+        hooks = draft.project.hooks
+        if not hooks:
+            return made
+        from ostler.app.hooks import HookedBackend
+
+        return msgspec.structs.replace(made, backend=HookedBackend(made.backend, hooks))
+
+    async def _make(self, draft: SessionDraft) -> MadeBackend:
+        name = draft.request.backend
+        if self._custom:
+            return MadeBackend(name, self._custom, draft.tools)
+        if name.startswith(ACP_PREFIX) and draft.workspace:
+            return self._make_acp(draft, draft.workspace)
+        if name == "none":
+            from ostler.backends.none import NoBackend
+
+            return MadeBackend(name, NoBackend(), draft.tools)
+        if name != "engine":
+            raise UsageError(f"unknown backend {name!r}", hint="use engine, acp:NAME or none")
+        return MadeBackend(name, await self._make_engine(draft), draft.tools)
+
+    def _make_acp(self, draft: SessionDraft, workspace: Workspace) -> MadeBackend:
+        from ostler.app.acp_backend import make_acp_parts
+
+        parts = make_acp_parts(draft.project, draft.request, workspace, draft.options.model)
+        self._notify(own_tools_note(parts.name, ephemeral=draft.options.ephemeral))
+        return MadeBackend(parts.name, parts.backend, parts.tools)
+
+    async def _make_engine(self, draft: SessionDraft) -> Backend:
+        settings, options, access = draft.project.settings, draft.options, draft.access
+        internal_agents = (
+            make_internal_agents(settings, options, access.internal_role)
+            if self._makes_titles
+            else InternalAgents(access.internal_role)
+        )
+        model = await self._choose_model(draft.project)
+        return make_engine(
+            draft.project,
+            model,
+            draft.tools.specs,
+            options,
+            access.role,
+            draft.budget,
+            internal_agents,
+            draft.undo.changed_files if draft.undo else no_changed_files,
+            partial(self._announcer.announce, model),
+        )

@@ -1,0 +1,99 @@
+"""A project: a folder with its settings and the definitions in its files, each read once."""
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ostler.app.project_knowledge import BuiltinKnowledge, ProjectKnowledge
+from ostler.app.project_paths import project_folder, project_grants, workspace_path
+from ostler.app.trusted_settings import count_untrusted, load_settings
+from ostler.knowledge.agent_definition import AgentDefinition
+from ostler.session.masking import MaskSecrets, make_mask
+from ostler.settings.effective import Settings
+from ostler.settings.grants import ProjectGrants
+from ostler.settings.home import project_id
+from ostler.settings.known_secrets import secrets_in_use
+from ostler.settings.problems import ignored_mcp_note
+
+if TYPE_CHECKING:
+    from ostler.app.hooks import HookRunner
+
+MAX_PROBLEMS_SHOWN = 8
+
+
+class Project:
+    """The folder of a session with everything that is configured for it."""
+
+    def __init__(self, root: str, settings: Settings, knowledge: ProjectKnowledge, project_id: str) -> None:
+        self.id = project_id
+        self.root = root
+        self.path = Path(root)
+        self.settings = settings
+        self.knowledge = knowledge
+
+    @classmethod
+    def load(cls, cwd: str | Path, *, trust: bool = False) -> "Project":
+        """Load the settings of a folder. Raises `UsageError` if there is no such folder."""
+        path = workspace_path(str(cwd))
+        return cls.with_settings(path, load_settings(path, trust=trust))
+
+    @classmethod
+    def with_settings(cls, path: Path, settings: Settings) -> "Project":
+        """Return the project of a folder whose settings were already loaded."""
+        return cls(str(path), settings, ProjectKnowledge(str(path), settings), project_id(path))
+
+    @classmethod
+    def elsewhere(cls, root: str) -> "Project":
+        """Return the project of a folder on another machine: default settings and built-in definitions only."""
+        settings, name = Settings.from_layers(()), sha256(root.encode()).hexdigest()[:16]
+        return cls(root, settings, BuiltinKnowledge(root, settings), f"elsewhere-{name}")
+
+    @cached_property
+    def agents(self) -> dict[str, AgentDefinition]:
+        return self.knowledge.agents(trusted=self.settings.trusted)
+
+    def task_agents(self) -> dict[str, str]:
+        """Return the agents that accept tasks with their descriptions; empty if subagents are disabled."""
+        if not self.settings.config.limits.subagents:
+            return {}
+        return {agent.name: agent.description for agent in self.agents.values() if agent.accepts_tasks}
+
+    @cached_property
+    def hooks(self) -> "HookRunner | None":
+        """The runner of the configured hooks, or None if there are none."""
+        hooks = self.knowledge.hooks()
+        if not hooks:
+            return None
+        from ostler.app.hooks import HookRunner
+
+        return HookRunner(hooks, self.knowledge.workspace_folder)
+
+    def data_folder(self) -> Path:
+        """Return the folder where Ostler stores data about this project."""
+        return project_folder(self.path)
+
+    def grants(self) -> ProjectGrants:
+        """Return the store of the standing rules that the user set for this project."""
+        return project_grants(self.path)
+
+    def mask(self, *extra_secrets: str) -> MaskSecrets:
+        """Return a function that masks the secrets in use."""
+        return make_mask(secrets_in_use(self.settings, os.environ, *extra_secrets))
+
+    def report_problems(self, notify: Callable[[str], None]) -> None:
+        """Report what is wrong in the settings and definitions, and what waits for trust."""
+        settings = self.settings
+        for note in (*settings.notes, *map(str, settings.problems)):
+            notify(note)
+        if note := ignored_mcp_note(name for name, server in settings.config.mcp.items() if server.enabled):
+            notify(note)
+        if count := count_untrusted(self.path, settings):
+            notify(f"{count} project settings are ignored until you trust them: review them with `ostler trust`")
+        problems = self.knowledge.problems(trusted=settings.trusted)
+        for problem in problems[:MAX_PROBLEMS_SHOWN]:
+            notify(problem)
+        if len(problems) > MAX_PROBLEMS_SHOWN:
+            notify(f"and {len(problems) - MAX_PROBLEMS_SHOWN} more problems in this workspace's configuration files")
