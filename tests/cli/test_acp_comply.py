@@ -15,6 +15,7 @@ OWN_AGENT = (sys.executable, "-P", "-m", "ostler", "acp")
 
 def comply(ostler, *arguments, timeout=90):
     done = ostler("acp", "comply", "-o", "json", *arguments, timeout=timeout)
+    assert done.stdout, done.stderr
     report = json.loads(done.stdout)
     return done.code, {finding["id"]: finding for finding in report["findings"]}
 
