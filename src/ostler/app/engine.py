@@ -16,6 +16,7 @@ from ostler.backends.engine.plugins.validation import ChangedFiles, ValidationCh
 from ostler.backends.engine.request_prefix import ProjectPrompt
 from ostler.backends.engine.role import SelectRole, no_roles
 from ostler.backends.engine.system_prompt import base_prompt
+from ostler.backends.engine.text_edits.text_editing import TextEditing
 from ostler.core.tools import ToolSpec
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.settings.effective import Settings
@@ -33,8 +34,12 @@ def make_engine(
     internal_agents: InternalAgents = BUILT_IN_AGENTS,
     changed_files: ChangedFiles = no_changed_files,
     announce_model: Callable[[str], None] = lambda name: None,
+    may_write: Callable[[], bool] = lambda: True,
 ) -> Engine:
-    """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits."""
+    """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits.
+
+    `may_write` is whether the policy may allow changes of files.
+    """
     compaction, knowledge = settings.config.compaction, ProjectKnowledge(cwd, settings)
     sections = cache(lambda: prompt_sections(cwd, settings, tools()))
     engine = Engine(
@@ -48,9 +53,14 @@ def make_engine(
         budget=budget,
         project=ProjectPrompt(lambda: () if model.prompt else sections(), knowledge.rules_for_path),
         internal_agents=internal_agents,
+        text_editing=TextEditing(cwd, knowledge.checks if settings.config.validation.enabled else _no_checks, may_write),
     )
     engine.announce_model = announce_model
     return engine
+
+
+def _no_checks(changed: Sequence[str]) -> Sequence[str]:
+    return ()
 
 
 def _make_checks(

@@ -214,7 +214,8 @@ def make_model(
 
     client = make_http_client(profile, model, explain_cache=explain_cache)
     client.start_window_fetch()
-    dialect_client = apply_dialect(client, profile.dialect, aliases=_tool_aliases())
+    dialect = "files" if _edits_in_text(profile, client) else profile.dialect
+    dialect_client = apply_dialect(client, dialect, aliases=_tool_aliases())
     if not fallback:
         return dialect_client
     from ostler.models.fallback import FallbackModel, FallbackProfile
@@ -223,6 +224,15 @@ def make_model(
         FallbackProfile(other.name, partial(make_model, other, explain_cache=explain_cache)) for other in fallback
     ]
     return FallbackModel(dialect_client, others, name=profile.name)
+
+
+def _edits_in_text(profile: Profile, client: "HttpModel") -> bool:
+    """Return whether the model edits in the text: by the profile, else if it is small and has the default dialect."""
+    if profile.editing or profile.dialect != "native":
+        return profile.editing == "text"
+    from ostler.models.model_size import is_small, parameters_by_name
+
+    return is_small(parameters_by_name(client.name), profile.context or 0)
 
 
 def _tool_aliases() -> dict[str, str]:

@@ -225,6 +225,7 @@ class LocalSessionManager:
             internal_agents,
             changed_files,
             partial(self._announcer.announce, self._model),
+            active_agent.may_write,
         )
 
     async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:

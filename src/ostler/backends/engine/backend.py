@@ -38,6 +38,7 @@ from ostler.backends.engine.role import (
     role_at_open,
     send_role_prompt,
 )
+from ostler.backends.engine.text_edits.text_editing import TextEditing
 from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.events import Compacted, InfoChanged, PrefixBuilt, TurnEnded, UsageReported
@@ -63,6 +64,7 @@ DEFAULT_LIMITS = TurnLimits()
 DEFAULT_COMPACTION = CompactionSettings()
 NO_CHECKS = ValidationChecks()
 NO_PROJECT = ProjectPrompt()
+NO_TEXT_EDITING = TextEditing()
 WINDOW_WAIT_SECONDS = 1.0  # at the end of a turn, while the server is being asked
 MakeModel = Callable[[str], ModelClient]
 
@@ -86,10 +88,12 @@ class Engine:
         budget: Budget | None = None,
         project: ProjectPrompt = NO_PROJECT,
         internal_agents: InternalAgents = BUILT_IN_AGENTS,
+        text_editing: TextEditing = NO_TEXT_EDITING,
     ) -> None:
         self._make_model = make_model
+        self._text_editing = text_editing
         self.announce_model: Callable[[str], None] = lambda name: None
-        self._tools = tools
+        self._offered_tools = tools
         self._system = system
         self._limits = limits
         self._budget = budget or Budget(limits.tokens, limits.cost)
@@ -144,11 +148,15 @@ class Engine:
         await self._wait_for_window(tools)
         view = self._make_view(self._prefix(tools))
         self._budget.join(view)
-        plugins = self._make_plugins()
+        first, plugins = subagent_call(prompt), self._make_plugins()
+        if self._edits_in_text:
+            from ostler.backends.engine.text_edits.turn import TextEditTurn  # imported only for small models
+
+            turn = TextEditTurn(self._text_editing, self._checks, prompt)
+            plugins = PluginChain((*self._make_common_plugins(), *turn.plugins))
+            first = first or await turn.show_files(view)
         try:
-            ended = await self._run_with_timeout(
-                AgentLoop(view, self._tools, plugins, self._message_id), subagent_call(prompt)
-            )
+            ended = await self._run_with_timeout(AgentLoop(view, self._tools, plugins, self._message_id), first)
         except asyncio.CancelledError:
             plugins.on_cancel(view)
             raise
@@ -242,22 +250,15 @@ class Engine:
         return True
 
     def _make_plugins(self) -> LoopPlugin:
+        plugins = self._make_common_plugins()
+        rules = FolderRulesPlugin(self._project.folder_rules)
+        return PluginChain((plugins[0], TodoPlugin(), plugins[1], rules, *plugins[2:], ValidationPlugin(self._checks)))
+
+    def _make_common_plugins(self) -> list[LoopPlugin]:
+        """Return the plugins for every model, in order."""
         limits = LimitPlugin(self._role.max_steps or self._limits.steps, self._budget)
-        folder_rules, validation = FolderRulesPlugin(self._project.folder_rules), ValidationPlugin(self._checks)
         tool_changes = ToolChangesPlugin(self._tools, self._extend)
-        return PluginChain(
-            (
-                tool_changes,
-                TodoPlugin(),
-                LoopDetector(),
-                folder_rules,
-                limits,
-                self._context_window,
-                limits,
-                self._titles,
-                validation,
-            )
-        )
+        return [tool_changes, LoopDetector(), limits, self._context_window, limits, self._titles]
 
     def _make_view(self, prefix: PrefixBuilt) -> TurnView:
         model = RepetitionGuard(SampledModel(self._model, self._role, self._thinking))
@@ -278,14 +279,26 @@ class Engine:
         )
         return SessionInfo("engine", options, can_steer=True)
 
+    @property
+    def _edits_in_text(self) -> bool:
+        """Whether the model edits in the text of its answer, because it is small."""
+        return bool(self._text_editing.root) and bool(getattr(self._model, "edits_in_text", False))
+
+    def _tools(self) -> Sequence[ToolSpec]:
+        tools = self._offered_tools()
+        return self._text_editing.select_tools(tools) if self._edits_in_text else tools
+
+    def _build_prefix(self, tools: Sequence[ToolSpec]) -> PrefixBuilt:
+        if self._edits_in_text:
+            return build_prefix(self._text_editing.system_prompt(tools), (), tools, self._model.context_limit)
+        return build_prefix(self._system(), self._project.parts(), tools, self._model.context_limit)
+
     async def _wait_for_window(self, tools: Sequence[ToolSpec]) -> None:
         """Wait until the server's context window is known, if the request exceeds the smallest usual window."""
         wait, records = getattr(self._model, "wait_for_window", None), self._context.records()
         if wait is None:
             return
-        prefix = find_prefix(records) or build_prefix(
-            self._system(), self._project.parts(), tools, self._model.context_limit
-        )
+        prefix = find_prefix(records) or self._build_prefix(tools)
         size = fixed_size(prefix, guide_size(self._model, prefix)) + self._history.follow(records).size
         if self._estimator.tokens_for(size) > MIN_WINDOW:
             await wait()
@@ -308,11 +321,7 @@ class Engine:
         New tools are appended.
         """
         current, window = find_prefix(self._context.records()), self._model.context_limit
-        prefix = (
-            extend_prefix(current, tools, window)
-            if current
-            else build_prefix(self._system(), self._project.parts(), tools, window)
-        )
+        prefix = extend_prefix(current, tools, window) if current else self._build_prefix(tools)
         if prefix is not current:
             prefix = self._persist_prefix(prefix)
         check_prefix_fits(prefix, self._model, self._estimator)

@@ -1,0 +1,112 @@
+"""Computes the new content of a file from a code block, and checks it before anything is written."""
+
+import re
+from collections.abc import Collection
+
+from ostler.backends.engine.text_edits.definitions import merge_definitions
+from ostler.core.errors import ToolError
+from ostler.knowledge.outlines import outline
+
+_PLACEHOLDER = re.compile(
+    r"^\s*(?:#|//|--|/\*|<!--|\.\.\.)?\s*(?:\.\.\.|…|\[?\(?(?:rest|remainder) of|existing code|unchanged|same as before|other (?:code|functions|methods))",
+    re.IGNORECASE,
+)
+_REMOVAL = re.compile(r"\b(remov|delet|drop|replac|rewrit|clear|empt|shorten|split|mov|merg|simplif|clean)\w*", re.IGNORECASE)
+_MIN_LINES_KEPT = 0.5
+_FEW_LINES = 4
+
+
+def new_content(path: str, old: str | None, content: str, prompt: str, symbols: Collection[str]) -> str:
+    """Return the complete new text of a file. Raises `ToolError` if the block cannot be right.
+
+    `old` is the current text, or None if there is no such file. A Python block with only some definitions replaces
+    these. What the prompt names, or asks to remove, may vanish.
+    """
+    if not content.strip():
+        raise ToolError(f"the new content of {path} is empty", code="bad_edit")
+    content = content.strip("\n") + "\n"
+    if old is None or not old.strip():
+        return _checked(path, content)
+    is_partial = _has_placeholder(content, old)
+    lost = [] if is_partial else _lost_names(path, old, content, prompt, symbols)
+    if path.endswith((".py", ".pyi")) and (is_partial or lost):
+        merged = merge_definitions(old, _without_placeholders(content, old))
+        if merged is not None and not _lost_names(path, old, merged, prompt, symbols):
+            return _checked(path, merged)
+    if is_partial:
+        raise ToolError(f"{path} is not complete: write every line of it, without placeholders", code="bad_edit")
+    if lost:
+        raise ToolError(f"{path} would lose {', '.join(lost[:5])}: write the complete file", code="bad_edit")
+    if _loses_lines(old, content, prompt):
+        raise ToolError(f"{path} would lose most of its lines: write the complete file", code="bad_edit")
+    return _checked(path, content if old.endswith("\n") else content.rstrip("\n"))
+
+
+def check_syntax(path: str, text: str) -> str:
+    """Return why a text is not valid in the language of its file, or an empty string."""
+    try:
+        if path.endswith((".py", ".pyi")):
+            compile(text, path, "exec", dont_inherit=True)
+        elif path.endswith(".json"):
+            import json
+
+            json.loads(text)
+        elif path.endswith(".toml"):
+            import tomllib
+
+            tomllib.loads(text)
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return str(error)[:200]
+    return ""
+
+
+def _checked(path: str, text: str) -> str:
+    if error := check_syntax(path, text):
+        raise ToolError(f"the new content of {path} is not valid: {error}", code="bad_edit")
+    return text
+
+
+def _has_placeholder(content: str, old: str) -> bool:
+    lines = frozenset(old.splitlines())
+    return any(_PLACEHOLDER.match(line) and line not in lines and line.strip() != "..." for line in content.splitlines())
+
+
+def _without_placeholders(content: str, old: str) -> str:
+    lines = frozenset(old.splitlines())
+    kept = (line for line in content.splitlines() if line in lines or not _PLACEHOLDER.match(line))
+    return "\n".join(kept) + "\n"
+
+
+def _lost_names(path: str, old: str, new: str, prompt: str, symbols: Collection[str]) -> list[str]:
+    """Return the top-level names (keys, for JSON) that vanished without being mentioned in the prompt."""
+    if path.endswith(".json"):
+        before, after = _json_keys(old), _json_keys(new)
+    else:
+        before, after = list(outline(path, old)), list(outline(path, new))
+    if path.endswith((".md", ".txt")):
+        return []
+    return [name for name in before if name not in after and name not in symbols and not _is_mentioned(name, prompt)]
+
+
+def _is_mentioned(name: str, prompt: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", prompt) is not None
+
+
+def _json_keys(text: str) -> list[str]:
+    import json
+
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    return [str(key) for key in value] if isinstance(value, dict) else []
+
+
+def _loses_lines(old: str, new: str, prompt: str) -> bool:
+    """Return whether most lines vanish, although the prompt does not ask to remove something."""
+    lines = [line.strip() for line in old.splitlines() if line.strip()]
+    after = frozenset(line.strip() for line in new.splitlines())
+    kept = sum(line in after for line in lines)
+    return len(lines) >= _FEW_LINES and kept < len(lines) * _MIN_LINES_KEPT and not _REMOVAL.search(prompt)

@@ -1,0 +1,33 @@
+"""What the engine needs for models that edit in the text: folder, checks, system prompt and tools."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ostler.core.tools import ToolSpec
+
+# The tools that a small model may call in its text, although it is not told about them.
+TOOLS = ("read", "grep", "list", "bash", "write", "edit")
+WRITE_TOOLS = ("write", "edit")
+
+
+class TextEditing(msgspec.Struct, frozen=True):
+    """`root` is the workspace's folder; if it is empty, no model edits in the text.
+
+    `find_checks` returns the commands that check changed files; `may_write` is whether the policy allows changes.
+    """
+
+    root: str = ""
+    find_checks: Callable[[Sequence[str]], Sequence[str]] = lambda changed: ()
+    may_write: Callable[[], bool] = lambda: True
+
+    def select_tools(self, tools: Sequence[ToolSpec]) -> list[ToolSpec]:
+        """Return the tools for a small model; none that writes if the policy allows no changes."""
+        may_write = self.may_write()
+        return [tool for tool in tools if tool.name in TOOLS and (may_write or tool.name not in WRITE_TOOLS)]
+
+    def system_prompt(self, tools: Sequence[ToolSpec]) -> str:
+        """Return the system prompt. It has no example that could be mistaken for the project."""
+        name = "edit.md" if any(tool.name == "write" for tool in tools) else "answer.md"
+        return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()

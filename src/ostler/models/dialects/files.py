@@ -1,0 +1,113 @@
+"""The files dialect: shows files as text before the prompt and expects edits in the text of the answer.
+
+The edits are carried out by the engine. Calls that the model writes as text are recognized as in the text dialect.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ostler.core.prompt import EmbeddedResource, ImageContent, PromptContent, ResourceLink, TextContent
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.models.call_ids import CallIds
+from ostler.models.dialects.history import to_text_history
+from ostler.models.dialects.native import TextCallParser, known_tools
+from ostler.models.dialects.quoted_calls import ShownTexts
+from ostler.models.dialects.text import write_calls, write_results
+from ostler.models.model_types import (
+    AssistantMessage,
+    ModelRequest,
+    RequestMessage,
+    SystemMessage,
+    ToolResultsMessage,
+    UserMessage,
+)
+from ostler.text.request_kind import asks_for_change
+
+SHOWN_PREFIX = "shown-"
+REQUEST_NOTE = "For each file that must change, write its path, then its complete new content in a code block."
+_NUMBERED_LINE = re.compile(r"^ *\d+\t(.*)$")
+_BACKTICKS = re.compile(r"`{3,}")
+
+
+class FilesDialect:
+    """Sends no tools. Each turn begins with one message: the map, the files, then the prompt."""
+
+    def __init__(self, aliases: Mapping[str, str]) -> None:
+        self._aliases = aliases
+
+    def encode_request(self, request: ModelRequest) -> ModelRequest:
+        may_write = any(tool.name == "write" for tool in request.tools)
+        messages = _merge_turns(request.history, REQUEST_NOTE if may_write else "")
+        history = to_text_history(messages, write_calls, write_results)
+        return msgspec.structs.replace(request, history=history, tools=())
+
+    def new_parser(self, request: ModelRequest, ids: CallIds, *, makes_api_calls: bool) -> TextCallParser:
+        tools, aliases = known_tools(request.tools, self._aliases)
+        return TextCallParser(tools, aliases, ids, ShownTexts(request.history), tags_only=True)
+
+
+def _merge_turns(history: Sequence[RequestMessage], note: str) -> list[RequestMessage]:
+    """Join each prompt with the files and notes that follow it, and notes between replies with each other.
+
+    `note` is added to prompts that ask for a change.
+    """
+    messages: list[RequestMessage] = []
+    shown: list[str] = []
+    prompt: tuple[PromptContent, ...] = ()
+    calls: dict[str, ToolCall] = {}
+    for entry in (*history, None):
+        if isinstance(entry, SystemMessage):
+            shown.append(entry.text)
+        elif isinstance(entry, AssistantMessage) and entry.message.id.startswith(SHOWN_PREFIX):
+            calls = {call.id: call for call in entry.message.calls}
+        elif isinstance(entry, ToolResultsMessage) and calls:
+            shown += _file_texts(entry.results, calls)
+            calls = {}
+        else:
+            if shown or prompt:
+                messages.append(_joined(shown, prompt, note))
+            shown, prompt = [], ()
+            if isinstance(entry, UserMessage):
+                prompt = entry.blocks
+            elif entry is not None:
+                messages.append(entry)
+    return messages
+
+
+def _joined(shown: Sequence[str], prompt: Sequence[PromptContent], note: str) -> UserMessage:
+    """Return one message, with the prompt last: small models forget what they read first."""
+    text = "\n".join(map(_to_text, prompt))
+    texts = [*shown, text, note if asks_for_change(text) else ""]
+    return UserMessage((TextContent("\n\n".join(text for text in texts if text)),))
+
+
+def _to_text(block: PromptContent) -> str:
+    match block:
+        case TextContent(text):
+            return text
+        case EmbeddedResource(uri, text):
+            return show_file(uri.rpartition("://")[2], text)
+        case ResourceLink(uri, name):
+            return name or uri
+        case ImageContent():
+            return "[a picture]"
+
+
+def _file_texts(results: Sequence[ToolResult], calls: Mapping[str, ToolCall]) -> list[str]:
+    readable = (result for result in results if result.status == "ok" and result.call_id in calls)
+    return [show_file(str(calls[result.call_id].arguments["path"]), _plain(result.for_model)) for result in readable]
+
+
+def _plain(numbered: str) -> str:
+    """Return the lines of a `read` result without their numbers and without its notes."""
+    matches = map(_NUMBERED_LINE.match, numbered.split("\n"))
+    return "\n".join(match[1] for match in matches if match)
+
+
+def show_file(path: str, text: str) -> str:
+    """Return a file as its path and a code block whose fence does not occur in it."""
+    longest = max((len(ticks) for ticks in _BACKTICKS.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{path}\n{fence}\n{text}\n{fence}"
