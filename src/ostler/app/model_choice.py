@@ -212,9 +212,11 @@ def make_model(
     """Make the model client of a profile. Needs a running loop: it fetches the context window in the background."""
     from ostler.models.dialects.dialect import apply_dialect
 
+    dialect = "files" if _edits_in_text(profile, model or profile.model) else profile.dialect
+    if dialect == "files" and profile.temperature is None:
+        profile = msgspec.structs.replace(profile, temperature=0.0)  # small models copy better without chance
     client = make_http_client(profile, model, explain_cache=explain_cache)
     client.start_window_fetch()
-    dialect = "files" if _edits_in_text(profile, client) else profile.dialect
     dialect_client = apply_dialect(client, dialect, aliases=_tool_aliases())
     if not fallback:
         return dialect_client
@@ -226,13 +228,13 @@ def make_model(
     return FallbackModel(dialect_client, others, name=profile.name)
 
 
-def _edits_in_text(profile: Profile, client: "HttpModel") -> bool:
+def _edits_in_text(profile: Profile, model: str) -> bool:
     """Return whether the model edits in the text: by the profile, else if it is small and has the default dialect."""
     if profile.editing or profile.dialect != "native":
         return profile.editing == "text"
     from ostler.models.model_size import is_small, parameters_by_name
 
-    return is_small(parameters_by_name(client.name), profile.context or 0)
+    return is_small(parameters_by_name(model), profile.context or 0)
 
 
 def _tool_aliases() -> dict[str, str]:

@@ -34,8 +34,20 @@ _PARTS = lazy_regex(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _TEST_FILE = lazy_regex(r"(^|/)(tests?|spec|__tests__)/|(^|/)(test_[^/]*|[^/]*[_.](test|spec)\.[^/]*)$")
 _ENTRY_FILE = lazy_regex(r"(^|/)(__main__|main|app|index|cli|server|lib|mod)\.[a-z]+$")
 _README = lazy_regex(r"^readme(\.\w+)?$", re.IGNORECASE)
+_IMPORT = lazy_regex(
+    r"""^\s*(?:from|import)\s+([\w.]+)|(?:require\(|from\s+|import\s+)['"]([\w./-]+)['"]""", re.MULTILINE
+)
+_FILE_NAME = lazy_regex(
+    r"(?<![\w./:@-])[\w-]+(?:/[\w.-]+)*\."
+    r"(?:py|js|ts|tsx|jsx|json|md|txt|csv|ya?ml|toml|html?|css|sh|go|rs|java|c|h|cpp|cs|rb|php|sql|ini|cfg|xml)\b(?![\w(])"
+)
 _SKIPPED = (".lock", ".min.js", ".min.css", ".map", ".svg", ".pyc", "-lock.json", "-lock.yaml")
 _RENAME = lazy_regex(r"\b(renam\w*|everywhere|all (the )?files|every file|each file|throughout|across)\b", re.IGNORECASE)
+_RENAMED = lazy_regex(
+    r"\brename\s+(?:the\s+)?(?:(?:function|method|class|variable|constant|field|type|module|parameter|argument)\s+)?"
+    r"[`'\"]?([A-Za-z_]\w*)[`'\"]?(?:\(\))?\s+(?:to|into|as)\s+[`'\"]?([A-Za-z_]\w*)\b(?!\.\w)",
+    re.IGNORECASE,
+)
 _STOP_WORDS = frozenset(
     "the and for with that this from into what which where when how why who does not are was were has have had its it's "
     "can could should would will you your please make makes made add adds added fix fixes fixed change changes changed "
@@ -110,7 +122,27 @@ def build_map(root: str, prompt: str, hints: Iterable[str] = ()) -> RepoMap:
             continue
         total += source.size
         files.append(MapFile(path, source.text))
-    return RepoMap(_rank(files, prompt, words, symbols, frozenset(hints)), len(paths) - len(files))
+    hinted = frozenset(hints) | _tested_files(files, frozenset(hints))
+    return RepoMap(_rank(files, prompt, words, symbols, hinted), len(paths) - len(files))
+
+
+def _tested_files(files: Sequence[MapFile], hints: frozenset[str]) -> frozenset[str]:
+    """Return the files that the hinted test files import."""
+    found = set()
+    for test in files:
+        if test.path in hints and is_test_file(test.path):
+            modules = {name.strip("./").replace(".", "/").replace("//", "/") for pair in _IMPORT.findall(test.text) for name in pair}
+            found |= {
+                file.path
+                for file in files
+                if any(_is_module(file.path.rpartition(".")[0], module) for module in modules if module)
+            }
+    return frozenset(found)
+
+
+def _is_module(stem: str, module: str) -> bool:
+    stem = stem.removesuffix("/__init__")
+    return stem == module or stem.endswith(f"/{module}") or module.endswith(f"/{stem}")
 
 
 def _list_paths(root: str, prompt: str) -> list[str]:
@@ -177,6 +209,13 @@ def names_path(prompt: str, path: str) -> bool:
     return False
 
 
+def new_paths(prompt: str, existing: Iterable[str]) -> list[str]:
+    """Return the file names in a prompt that do not exist."""
+    known = [*existing]
+    names = dict.fromkeys(name.rstrip(".") for name in _FILE_NAME.findall(prompt))
+    return [name for name in names if not any(path == name or path.endswith(f"/{name}") for path in known)]
+
+
 def _path_score(path: str, prompt: str, words: Sequence[str]) -> float:
     stems = _stems(path)
     return (1000.0 if names_path(prompt, path) else 0.0) + sum(8.0 for word in words if word in stems)
@@ -201,7 +240,7 @@ def _rank(
         if score and is_test_file(file.path) and not asks_tests:
             score *= 0.5
         ranked.append(msgspec.structs.replace(file, score=score, is_named=names_path(prompt, file.path)))
-    if not any(file.score for file in ranked):
+    if not any(file.score for file in ranked) and not new_paths(prompt, ()):
         ranked = [msgspec.structs.replace(file, score=_plain_score(file)) for file in ranked]
     return sorted(ranked, key=lambda file: (-file.score, file.path.count("/"), file.path))
 
@@ -213,6 +252,17 @@ def _plain_score(file: MapFile) -> float:
     if is_test_file(file.path):
         return 1.0
     return 6.0 if _ENTRY_FILE.search(file.path) else 3.0 / (1 + file.path.count("/"))
+
+
+def renamed_symbols(prompt: str) -> tuple[str, str] | None:
+    """Return the old and the new name if a prompt asks to rename a name in the code."""
+    match = _RENAMED.search(prompt)
+    return (match[1], match[2]) if match else None
+
+
+def files_with(files: Iterable[MapFile], symbol: str) -> list[str]:
+    """Return the paths of the files that contain a name."""
+    return [file.path for file in files if _mentions(file.text, frozenset([symbol]))]
 
 
 def is_test_file(path: str) -> bool:

@@ -26,7 +26,11 @@ from ostler.models.model_types import (
 from ostler.text.request_kind import asks_for_change
 
 SHOWN_PREFIX = "shown-"
-REQUEST_NOTE = "For each file that must change, write its path, then its complete new content in a code block."
+CORRECTION_TEMPERATURE = 0.5  # otherwise small models repeat the reply that failed
+REQUEST_NOTE = (
+    "Say in one sentence what has to change. Then, for each file that must change, "
+    "write its path and its complete new content in a code block."
+)
 _NUMBERED_LINE = re.compile(r"^ *\d+\t(.*)$")
 _BACKTICKS = re.compile(r"`{3,}")
 
@@ -41,11 +45,18 @@ class FilesDialect:
         may_write = any(tool.name == "write" for tool in request.tools)
         messages = _merge_turns(request.history, REQUEST_NOTE if may_write else "")
         history = to_text_history(messages, write_calls, write_results)
-        return msgspec.structs.replace(request, history=history, tools=())
+        temperature = CORRECTION_TEMPERATURE if _is_correction(request.history) else request.temperature
+        return msgspec.structs.replace(request, history=history, tools=(), temperature=temperature)
 
     def new_parser(self, request: ModelRequest, ids: CallIds, *, makes_api_calls: bool) -> TextCallParser:
         tools, aliases = known_tools(request.tools, self._aliases)
         return TextCallParser(tools, aliases, ids, ShownTexts(request.history), tags_only=True)
+
+
+def _is_correction(history: Sequence[RequestMessage]) -> bool:
+    """Return whether the request asks the model to correct its last reply."""
+    replies = [entry for entry in history[-2:-1] if isinstance(entry, AssistantMessage)]
+    return bool(replies) and isinstance(history[-1], SystemMessage)
 
 
 def _merge_turns(history: Sequence[RequestMessage], note: str) -> list[RequestMessage]:

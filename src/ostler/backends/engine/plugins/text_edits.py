@@ -11,7 +11,7 @@ from ostler.core.events import Notice, Reminded, ToolCalled, ToolFinished, TurnE
 from ostler.core.message import Message
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.knowledge.outlines import outline
-from ostler.knowledge.repo_map import is_test_file, prompt_symbols
+from ostler.knowledge.repo_map import files_with, is_test_file, new_paths, prompt_symbols, renamed_symbols
 from ostler.text.request_kind import asks_for_change, is_question
 
 MAX_PROBLEMS = 3
@@ -32,7 +32,8 @@ class TextEditsPlugin(LoopPlugin):
         if not view.has_tool("write"):
             return False
         shown = shown_files(view)
-        known = {*shown, *(file.path for file in self._first_context.map.files)}
+        existing = [file.path for file in self._first_context.map.files]
+        known = {*shown, *existing, *new_paths(self._prompt, existing)}
         blocks = self._assign(find_blocks(message.text, known), shown)
         problems, denied, applied = await self._apply(view, blocks, shown)
         self._applied += applied
@@ -40,6 +41,7 @@ class TextEditsPlugin(LoopPlugin):
             return False
         if not blocks and not self._applied and asks_for_change(self._prompt):
             problems = ["no file was written. Write the path of the file, then its complete new content in a code block"]
+        problems += self._leftovers(view) if applied and not problems else []
         if not problems:
             return False
         text = "; ".join(dict.fromkeys(problems[:MAX_PROBLEMS]))
@@ -50,15 +52,29 @@ class TextEditsPlugin(LoopPlugin):
         view.context.emit(Reminded(f"That did not work: {text}."))
         return True
 
+    def _leftovers(self, view: TurnView) -> list[str]:
+        """Return the files that still contain a name that should have been renamed."""
+        renamed = renamed_symbols(self._prompt)
+        written = _written_files(view)
+        paths = files_with(self._first_context.map.files, renamed[0]) if renamed else []
+        rest = [path for path in paths if path not in written]
+        return [f"{', '.join(rest[:5])} still contains {renamed[0]}; write it too"] if renamed and rest else []
+
     def _assign(self, blocks: list[EditBlock], shown: dict[str, str]) -> list[tuple[str, EditBlock]]:
-        """Return the blocks with their files. A block without a path belongs to the only file that it resembles."""
+        """Return the blocks with their files.
+
+        A block without a path belongs to the only file that it resembles, or to the only new file of the prompt.
+        """
         assigned: list[tuple[str, EditBlock]] = []
+        new = new_paths(self._prompt, [file.path for file in self._first_context.map.files])
         for block in blocks:
             likely = [path for path, text in shown.items() if fits_language(block, path) and _resembles(block, path, text)]
             if block.path:
                 assigned.append((block.path, block))
             elif len(likely) == 1 and not is_question(self._prompt):
                 assigned.append((likely[0], block))
+            elif not likely and len(new) == len(blocks) == 1 and fits_language(block, new[0]):
+                assigned.append((new[0], block))
         return assigned
 
     async def _apply(
@@ -85,7 +101,7 @@ class TextEditsPlugin(LoopPlugin):
             else:
                 problems.append(result.for_model)
         if unchanged and not applied and not problems and not self._applied and asks_for_change(self._prompt):
-            problems.append(f"{unchanged[0]} is the same as before; make the change that was asked for")
+            problems.append(f"{unchanged[0]} is the same as before. Find the line that is wrong and write it differently")
         return problems, False, applied
 
     async def _make_call(
@@ -145,6 +161,13 @@ def _has_successful_command(view: TurnView) -> bool:
         result.status == "ok" and isinstance(result.data, dict) and result.data.get("exit_code") == 0
         for result in results
     )
+
+
+def _written_files(view: TurnView) -> set[str]:
+    records = view.context.records()
+    events = (records[index].event for index in range(view.start_index, len(records)))
+    results = (event.result.data for event in events if isinstance(event, ToolFinished) and event.result.status == "ok")
+    return {str(data.get("path")) for data in results if isinstance(data, dict) and "operation" in data}
 
 
 def _resembles(block: EditBlock, path: str, text: str) -> bool:

@@ -50,10 +50,15 @@ def find_blocks(text: str, known: Collection[str]) -> list[EditBlock]:
     Blocks with commands or output are skipped.
     """
     blocks: list[EditBlock] = []
+    pending = ""
     for fence in _find_fences(text):
+        if len(fence.lines) == 1 and (alone := _as_path(fence.lines[0], known)):
+            pending = alone  # a path in a block of its own belongs to the next block
+            continue
         words = fence.info.replace(":", " ").replace("=", " ").replace('"', " ").split()
         language = words[0].lower() if words and not _PATH.fullmatch(words[0]) else ""
-        path = next((found for word in words if (found := _as_path(word, known))), "") or _path_before(fence.before, known)
+        path = next((found for word in words if (found := _as_path(word, known))), "") or _path_before(fence.before, known) or pending
+        pending = ""
         lines = fence.lines
         if lines and (comment := _LEADING_PATH_COMMENT.match(lines[0])) and (named := _as_path(comment[1], known)):
             path, lines = path or named, lines[1:] if not path or named == path else lines

@@ -10,7 +10,7 @@ from ostler.core.events import Reminded, ToolCalled, ToolFinished
 from ostler.core.message import CallPart, Message
 from ostler.core.tools import ToolCall
 from ostler.knowledge.check_results import found_no_tests, missing_tool_message
-from ostler.knowledge.repo_map import MapFile, RepoMap, build_map
+from ostler.knowledge.repo_map import MapFile, RepoMap, build_map, files_with, is_test_file, new_paths, renamed_symbols
 from ostler.text.truncate import truncate_middle
 
 SHOWN_PREFIX = "shown-"  # of the messages and calls that show files
@@ -57,8 +57,11 @@ class FirstContext:
         self.map = await asyncio.to_thread(build_map, self._editing.root, prompt, hints)
         budget = min(int(view.model.context_limit * FILES_SHARE * BYTES_PER_TOKEN), MAX_FILES_BYTES)
         shown = self.map.select(prompt, budget)
+        if output and any(not is_test_file(file.path) for file in shown):
+            shown = [file for file in shown if file.is_named or not is_test_file(file.path)]  # the output quotes them
         excerpts = [file for file in self.map.files if file.is_named and file not in shown]
-        view.context.emit(Reminded(_describe(self.map, shown, excerpts, output)))
+        notes = [*_notes(prompt, self.map), *([output] if output else [])]
+        view.context.emit(Reminded(_describe(self.map, shown, excerpts, notes)))
         earlier = shown_files(view)
         calls = [{"path": file.path} for file in shown if earlier.get(file.path) != file.text.rstrip("\n")]
         calls += [_excerpt(file, prompt) for file in excerpts]
@@ -98,13 +101,22 @@ def shown_files(view: TurnView) -> dict[str, str]:
     return files
 
 
-def _describe(repo_map: RepoMap, shown: Sequence[MapFile], excerpts: Sequence[MapFile], output: str) -> str:
+def _describe(repo_map: RepoMap, shown: Sequence[MapFile], excerpts: Sequence[MapFile], notes: Sequence[str]) -> str:
     listing = repo_map.render([*shown, *excerpts], MAX_MAP_BYTES)
     label = "Other files of this folder" if shown or excerpts else "Files of this folder"
     parts = [f"{label}:\n{listing}"] if listing else [] if shown else ["This folder is empty."]
     long = [file.path for file in shown if len(file.text) > LONG_FILE_BYTES] + [file.path for file in excerpts]
     parts += [SEARCH_FORMAT.format(paths=" and ".join(long))] if long else []
-    return "\n\n".join([*parts, *([output] if output else [])])
+    return "\n\n".join([*parts, *notes])
+
+
+def _notes(prompt: str, repo_map: RepoMap) -> list[str]:
+    """Return what the prompt does not say: which of its files are new, and which contain a name to change."""
+    notes = [f"{path} does not exist yet." for path in new_paths(prompt, (file.path for file in repo_map.files))]
+    if renamed := renamed_symbols(prompt):
+        paths = files_with(repo_map.files, renamed[0])
+        notes += [f"Files that contain {renamed[0]}: {', '.join(paths[:20])}."] if paths else []
+    return notes
 
 
 def _excerpt(file: MapFile, prompt: str) -> dict[str, object]:
