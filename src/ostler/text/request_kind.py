@@ -13,6 +13,10 @@ _CHANGE = lazy_regex(
     r"|convert|move|insert|append|bump|increase|decrease|sort|translate)\b",
     re.IGNORECASE,
 )
+_FAULT = lazy_regex(
+    r"\b(fix|repair|bugs?|wrong\w*|fail\w*|broken|incorrect\w*|crash\w*|errors?|mistakes?|forgets?|ignores?|misses)\b",
+    re.IGNORECASE,
+)
 
 
 def is_question(prompt: str) -> bool:
@@ -23,3 +27,8 @@ def is_question(prompt: str) -> bool:
 def asks_for_change(prompt: str) -> bool:
     """Return whether a prompt asks to change files."""
     return _CHANGE.search(prompt) is not None and not is_question(prompt)
+
+
+def reports_fault(prompt: str) -> bool:
+    """Return whether a prompt says that something is wrong."""
+    return _FAULT.search(prompt) is not None

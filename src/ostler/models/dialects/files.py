@@ -23,14 +23,13 @@ from ostler.models.model_types import (
     ToolResultsMessage,
     UserMessage,
 )
-from ostler.text.request_kind import asks_for_change
+from ostler.text.request_kind import asks_for_change, reports_fault
 
 SHOWN_PREFIX = "shown-"
 CORRECTION_TEMPERATURE = 0.5  # otherwise small models repeat the reply that failed
-REQUEST_NOTE = (
-    "Say in one sentence what has to change. Then, for each file that must change, "
-    "write its path and its complete new content in a code block."
-)
+CHANGE_NOTE = "Write each file that must change: its path, then a code block with its complete new content."
+# Small models repair code better if they name the fault first; other changes get worse by it.
+FIX_NOTE = f"Say in one sentence what is wrong. Below that, {CHANGE_NOTE[0].lower()}{CHANGE_NOTE[1:]}"
 _NUMBERED_LINE = re.compile(r"^ *\d+\t(.*)$")
 _BACKTICKS = re.compile(r"`{3,}")
 
@@ -43,7 +42,7 @@ class FilesDialect:
 
     def encode_request(self, request: ModelRequest) -> ModelRequest:
         may_write = any(tool.name == "write" for tool in request.tools)
-        messages = _merge_turns(request.history, REQUEST_NOTE if may_write else "")
+        messages = _merge_turns(request.history, with_notes=may_write)
         history = to_text_history(messages, write_calls, write_results)
         temperature = CORRECTION_TEMPERATURE if _is_correction(request.history) else request.temperature
         return msgspec.structs.replace(request, history=history, tools=(), temperature=temperature)
@@ -59,10 +58,10 @@ def _is_correction(history: Sequence[RequestMessage]) -> bool:
     return bool(replies) and isinstance(history[-1], SystemMessage)
 
 
-def _merge_turns(history: Sequence[RequestMessage], note: str) -> list[RequestMessage]:
+def _merge_turns(history: Sequence[RequestMessage], *, with_notes: bool) -> list[RequestMessage]:
     """Join each prompt with the files and notes that follow it, and notes between replies with each other.
 
-    `note` is added to prompts that ask for a change.
+    With `with_notes`, prompts that ask for a change end with a note on the format of the answer.
     """
     messages: list[RequestMessage] = []
     shown: list[str] = []
@@ -78,7 +77,7 @@ def _merge_turns(history: Sequence[RequestMessage], note: str) -> list[RequestMe
             calls = {}
         else:
             if shown or prompt:
-                messages.append(_joined(shown, prompt, note))
+                messages.append(_joined(shown, prompt, with_note=with_notes))
             shown, prompt = [], ()
             if isinstance(entry, UserMessage):
                 prompt = entry.blocks
@@ -87,10 +86,11 @@ def _merge_turns(history: Sequence[RequestMessage], note: str) -> list[RequestMe
     return messages
 
 
-def _joined(shown: Sequence[str], prompt: Sequence[PromptContent], note: str) -> UserMessage:
+def _joined(shown: Sequence[str], prompt: Sequence[PromptContent], *, with_note: bool) -> UserMessage:
     """Return one message, with the prompt last: small models forget what they read first."""
     text = "\n".join(map(_to_text, prompt))
-    texts = [*shown, text, note if asks_for_change(text) else ""]
+    note = FIX_NOTE if reports_fault(text) else CHANGE_NOTE
+    texts = [*shown, text, note if with_note and asks_for_change(text) else ""]
     return UserMessage((TextContent("\n\n".join(text for text in texts if text)),))
 
 

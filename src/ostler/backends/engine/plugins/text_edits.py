@@ -11,8 +11,8 @@ from ostler.core.events import Notice, Reminded, ToolCalled, ToolFinished, TurnE
 from ostler.core.message import Message
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.knowledge.outlines import outline
-from ostler.knowledge.repo_map import files_with, is_test_file, new_paths, prompt_symbols, renamed_symbols
-from ostler.text.request_kind import asks_for_change, is_question
+from ostler.knowledge.repo_map import files_with, is_test_file, new_paths, renamed_symbols
+from ostler.text.request_kind import asks_for_change, is_question, reports_fault
 
 MAX_PROBLEMS = 3
 _PASS_CLAIM = re.compile(r"\b(tests?|checks?|suite)\b[^.\n]{0,40}\b(pass(es|ed|ing)?|succeed(s|ed)?)\b", re.IGNORECASE)
@@ -24,7 +24,6 @@ class TextEditsPlugin(LoopPlugin):
     def __init__(self, context: FirstContext, prompt: str) -> None:
         self._first_context = context
         self._prompt = prompt
-        self._symbols = prompt_symbols(prompt)
         self._corrected = False
         self._applied = 0
 
@@ -40,7 +39,7 @@ class TextEditsPlugin(LoopPlugin):
         if denied:
             return False
         if not blocks and not self._applied and asks_for_change(self._prompt):
-            problems = ["no file was written. Write the path of the file, then its complete new content in a code block"]
+            problems = ["no file was written"]
         problems += self._leftovers(view) if applied and not problems else []
         if not problems:
             return False
@@ -49,8 +48,16 @@ class TextEditsPlugin(LoopPlugin):
             hint = "ask for a smaller change, name the file, or use a larger model"
             return TurnEnded("", "failed", Fault("edit_failed", f"the model's edit could not be used: {text}", hint))
         self._corrected = True
-        view.context.emit(Reminded(f"That did not work: {text}."))
+        target = self._target(blocks, shown)
+        view.context.emit(Reminded(f"That did not work: {text}. Write the complete new content of {target} in a code block."))
         return True
+
+    def _target(self, blocks: list[tuple[str, EditBlock]], shown: dict[str, str]) -> str:
+        """Return the file that should have been written."""
+        files = self._first_context.map.files
+        new = new_paths(self._prompt, [file.path for file in files])
+        likely = [path for path, _ in blocks] or [*new, *(file.path for file in files if file.is_named)] or [*shown]
+        return next((path for path in likely if not is_test_file(path)), "the file")
 
     def _leftovers(self, view: TurnView) -> list[str]:
         """Return the files that still contain a name that should have been renamed."""
@@ -119,7 +126,7 @@ class TextEditsPlugin(LoopPlugin):
             return None
         if block.replaces:
             return self._replace_call(path, old, block)
-        text = new_content(path, None if old is None else f"{old}\n", block.content, self._prompt, self._symbols)
+        text = new_content(path, None if old is None else f"{old}\n", block.content, self._prompt)
         if old is not None and text.rstrip("\n") == old.rstrip("\n"):
             return None
         return "write", {"path": path, "content": text}
@@ -134,8 +141,9 @@ class TextEditsPlugin(LoopPlugin):
         return "edit", {"path": path, "edits": [{"old": item.old, "new": item.new} for item in block.replaces]}
 
     def _protects_tests(self, path: str) -> bool:
-        """Return whether the prompt asks to repair code; tests then stay as they are."""
-        return re.search(r"\b(fail\w*|broken|repair|bug)\b", self._prompt, re.IGNORECASE) is not None
+        """Return whether the prompt asks to repair code; tests then stay as they are, unless it names them alone."""
+        named = [file.path for file in self._first_context.map.files if file.is_named]
+        return reports_fault(self._prompt) and (named != [path] or "fail" in self._prompt.lower())
 
     async def _run(self, view: TurnView, tool: str, arguments: dict[str, object]) -> ToolResult:
         context = view.context

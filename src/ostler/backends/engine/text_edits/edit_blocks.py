@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
+_FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _SEARCH, _DIVIDER, _REPLACE = (re.compile(rf"^{sign}{{5,9}}\s*{word}\s*$") for sign, word in (("<", "SEARCH"), ("=", ""), (">", "REPLACE")))
 _PATH = re.compile(r"[\w@+-][\w./@+-]*\.[A-Za-z][A-Za-z0-9]{0,9}|(?:[\w@+-]+/)+[\w.@+-]+|Makefile|Dockerfile")
 _LEADING_PATH_COMMENT = re.compile(r"^\s*(?:#|//|--|;|/\*|<!--|\"\"\")\s*(?:file(?:name)?:\s*)?(\S+?)\s*(?:\*/|-->|\"\"\")?\s*$", re.IGNORECASE)
@@ -77,23 +77,23 @@ def fits_language(block: EditBlock, path: str) -> bool:
 
 
 def _find_fences(text: str) -> list[_Fence]:
-    """Return the fenced blocks. A longer fence may contain shorter ones."""
+    """Return the fenced blocks. A longer fence may contain shorter ones; a block in a list is indented."""
     fences: list[_Fence] = []
     before: list[str] = []
     inside: list[str] | None = None
-    mark, info = "", ""
+    indent, mark, info = "", "", ""
     for line in text.split("\n"):
         match = _FENCE.match(line)
         if inside is None:
             if match:
-                mark, info, inside = match[1], match[2].strip(), []
+                indent, mark, info, inside = match[1], match[2], match[3].strip(), []
             else:
                 before.append(line)
-        elif match and match[1].startswith(mark) and not match[2].strip():
+        elif match and match[2].startswith(mark) and not match[3].strip() and len(match[1]) <= len(indent):
             fences.append(_Fence(before, info, inside, is_closed=True))
             before, inside = [], None
         else:
-            inside.append(line)
+            inside.append(line.removeprefix(indent))
     if inside is not None:
         fences.append(_Fence(before, info, inside, is_closed=False))
     return fences

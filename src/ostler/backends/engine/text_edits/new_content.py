@@ -1,11 +1,11 @@
 """Computes the new content of a file from a code block, and checks it before anything is written."""
 
 import re
-from collections.abc import Collection
 
 from ostler.backends.engine.text_edits.definitions import merge_definitions
 from ostler.core.errors import ToolError
 from ostler.knowledge.outlines import outline
+from ostler.knowledge.repo_map import renamed_symbols
 
 _PLACEHOLDER = re.compile(
     r"^\s*(?:#|//|--|/\*|<!--|\.\.\.)?\s*(?:\.\.\.|…|\[?\(?(?:rest|remainder) of|existing code|unchanged|same as before|other (?:code|functions|methods))",
@@ -16,11 +16,11 @@ _MIN_LINES_KEPT = 0.5
 _FEW_LINES = 4
 
 
-def new_content(path: str, old: str | None, content: str, prompt: str, symbols: Collection[str]) -> str:
+def new_content(path: str, old: str | None, content: str, prompt: str) -> str:
     """Return the complete new text of a file. Raises `ToolError` if the block cannot be right.
 
     `old` is the current text, or None if there is no such file. A Python block with only some definitions replaces
-    these. What the prompt names, or asks to remove, may vanish.
+    these. What the prompt asks to rename or remove may vanish.
     """
     if not content.strip():
         raise ToolError(f"the new content of {path} is empty", code="bad_edit")
@@ -28,10 +28,10 @@ def new_content(path: str, old: str | None, content: str, prompt: str, symbols: 
     if old is None or not old.strip():
         return _checked(path, content)
     is_partial = _has_placeholder(content, old)
-    lost = [] if is_partial else _lost_names(path, old, content, prompt, symbols)
+    lost = [] if is_partial else _lost_names(path, old, content, prompt)
     if path.endswith((".py", ".pyi")) and (is_partial or lost):
         merged = merge_definitions(old, _without_placeholders(content, old))
-        if merged is not None and not _lost_names(path, old, merged, prompt, symbols):
+        if merged is not None and not _lost_names(path, old, merged, prompt):
             return _checked(path, merged)
     if is_partial:
         raise ToolError(f"{path} is not complete: write every line of it, without placeholders", code="bad_edit")
@@ -79,7 +79,7 @@ def _without_placeholders(content: str, old: str) -> str:
     return "\n".join(kept) + "\n"
 
 
-def _lost_names(path: str, old: str, new: str, prompt: str, symbols: Collection[str]) -> list[str]:
+def _lost_names(path: str, old: str, new: str, prompt: str) -> list[str]:
     """Return the top-level names (keys, for JSON) that vanished without being mentioned in the prompt."""
     if path.endswith(".json"):
         before, after = _json_keys(old), _json_keys(new)
@@ -87,7 +87,9 @@ def _lost_names(path: str, old: str, new: str, prompt: str, symbols: Collection[
         before, after = list(outline(path, old)), list(outline(path, new))
     if path.endswith((".md", ".txt")):
         return []
-    return [name for name in before if name not in after and name not in symbols and not _is_mentioned(name, prompt)]
+    renamed = renamed_symbols(prompt)
+    lost = [name for name in before if name not in after and name != (renamed or ("",))[0]]
+    return [name for name in lost if not (_REMOVAL.search(prompt) and _is_mentioned(name, prompt))]
 
 
 def _is_mentioned(name: str, prompt: str) -> bool:
