@@ -127,7 +127,7 @@ def _server(url: str, threads: int) -> Iterator[str]:
         yield url
         return
     argv = [sys.executable, "-P", "-m", "ostler", "model", "serve", "--port", "0", "--threads", str(threads)]
-    with subprocess.Popen([*argv, "--name", MODEL], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*argv, MODEL], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None
             line = next((line for line in process.stdout if ENDPOINT.search(line)), "")

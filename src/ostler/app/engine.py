@@ -44,14 +44,14 @@ def make_engine(
     sections = cache(lambda: prompt_sections(cwd, settings, tools()))
     engine = Engine(
         make_model=model.make,
-        tools=lambda: model.tools(tools()),
-        system=lambda: model.prompt or join_sections(sections()),
+        tools=tools,
+        system=lambda: join_sections(sections()),
         limits=turn_limits(settings, options),
         compaction=CompactionSettings(compaction.auto, compaction.prune, compaction.threshold),
         roles=select_role,
         checks=_make_checks(knowledge, settings.config.validation, changed_files),
         budget=budget,
-        project=ProjectPrompt(lambda: () if model.prompt else sections(), knowledge.rules_for_path),
+        project=ProjectPrompt(sections, knowledge.rules_for_path),
         internal_agents=internal_agents,
         text_editing=TextEditing(cwd, knowledge.checks if settings.config.validation.enabled else _no_checks, may_write),
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler.core.errors import OstlerError, UsageError
-from ostler.core.tools import ToolSpec
 from ostler.models.model_types import ModelClient
 from ostler.settings.effective import Settings
 from ostler.settings.model_catalogue import list_candidates
@@ -47,13 +46,10 @@ class ModelChoice(msgspec.Struct, frozen=True):
     `make` takes the name of another profile or of another model at the same endpoint; empty means the chosen model.
     `describe_other` describes what `make` would use for such a name, and returns an empty string for the chosen model.
     `check_server` raises `BackendError` if the server does not answer within half a second.
-    A model with a small context window has its own `prompt`, and `tools` selects the tools that it can handle.
     """
 
     description: str
     make: Callable[[str], ModelClient]
-    prompt: str = ""
-    tools: Callable[[Sequence[ToolSpec]], Sequence[ToolSpec]] = tuple
     describe_other: Callable[[str], str] = _describe_nothing
     check_server: Callable[[], Awaitable[None]] = _check_nothing
 
@@ -217,7 +213,7 @@ def make_model(
         profile = msgspec.structs.replace(profile, temperature=0.0)  # small models copy better without chance
     client = make_http_client(profile, model, explain_cache=explain_cache)
     client.start_window_fetch()
-    dialect_client = apply_dialect(client, dialect, aliases=_tool_aliases())
+    dialect_client = apply_dialect(client, dialect, aliases=tool_aliases())
     if not fallback:
         return dialect_client
     from ostler.models.fallback import FallbackModel, FallbackProfile
@@ -237,7 +233,7 @@ def _edits_in_text(profile: Profile, model: str) -> bool:
     return is_small(parameters_by_name(model), profile.context or 0)
 
 
-def _tool_aliases() -> dict[str, str]:
+def tool_aliases() -> dict[str, str]:
     """Return the tool names of other agents, each with the name used here."""
     from ostler.core.tool_aliases import TOOL_ALIASES
 

@@ -17,6 +17,7 @@ _FAULT = lazy_regex(
     r"\b(fix|repair|bugs?|wrong\w*|fail\w*|broken|incorrect\w*|crash\w*|errors?|mistakes?|forgets?|ignores?|misses)\b",
     re.IGNORECASE,
 )
+_REMOVAL = lazy_regex(r"\b(remov\w*|delet\w*|drop|drops)\b", re.IGNORECASE)
 
 
 def is_question(prompt: str) -> bool:
@@ -32,3 +33,8 @@ def asks_for_change(prompt: str) -> bool:
 def reports_fault(prompt: str) -> bool:
     """Return whether a prompt says that something is wrong."""
     return _FAULT.search(prompt) is not None
+
+
+def asks_for_removal(prompt: str) -> bool:
+    """Return whether a prompt asks to remove something."""
+    return _REMOVAL.search(prompt) is not None

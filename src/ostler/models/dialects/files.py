@@ -23,14 +23,20 @@ from ostler.models.model_types import (
     ToolResultsMessage,
     UserMessage,
 )
-from ostler.text.request_kind import asks_for_change, reports_fault
+from ostler.text.request_kind import asks_for_change, asks_for_removal, reports_fault
 
 SHOWN_PREFIX = "shown-"
 CORRECTION_TEMPERATURE = 0.5  # otherwise small models repeat the reply that failed
-CHANGE_NOTE = "Write each file that must change: its path, then a code block with its complete new content."
+WHOLE_NOTE = "Write each file that must change: its path, then a code block with its complete new content."
+# Fewer tokens, and fewer mistakes in copying, for files whose definitions can be merged.
+PARTIAL_NOTE = (
+    "Write each file that must change: its path, then a code block. Of a program, write only the functions and classes "
+    "that are new or change, each complete; any other file completely."
+)
 # Small models repair code better if they name the fault first; other changes get worse by it.
-FIX_NOTE = f"Say in one sentence what is wrong. Below that, {CHANGE_NOTE[0].lower()}{CHANGE_NOTE[1:]}"
+FAULT_NOTE = "Say in one sentence what is wrong. Below that, w"
 _NUMBERED_LINE = re.compile(r"^ *\d+\t(.*)$")
+_FILE_TEXT = re.compile(r"[^\n]+\n`{3,}\n")
 _BACKTICKS = re.compile(r"`{3,}")
 
 
@@ -89,9 +95,16 @@ def _merge_turns(history: Sequence[RequestMessage], *, with_notes: bool) -> list
 def _joined(shown: Sequence[str], prompt: Sequence[PromptContent], *, with_note: bool) -> UserMessage:
     """Return one message, with the prompt last: small models forget what they read first."""
     text = "\n".join(map(_to_text, prompt))
-    note = FIX_NOTE if reports_fault(text) else CHANGE_NOTE
-    texts = [*shown, text, note if with_note and asks_for_change(text) else ""]
+    texts = [*shown, text, _format_note(text, shown) if with_note and asks_for_change(text) else ""]
     return UserMessage((TextContent("\n\n".join(text for text in texts if text)),))
+
+
+def _format_note(prompt: str, shown: Sequence[str]) -> str:
+    """Return the note on the format of the answer: definitions for Python, else whole files."""
+    paths = [text.partition("\n")[0] for text in shown if _FILE_TEXT.match(text)]
+    is_partial = any(path.endswith(".py") for path in paths) and not asks_for_removal(prompt)
+    note = PARTIAL_NOTE if is_partial else WHOLE_NOTE
+    return FAULT_NOTE + note[1:] if reports_fault(prompt) else note
 
 
 def _to_text(block: PromptContent) -> str:

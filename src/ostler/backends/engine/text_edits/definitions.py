@@ -1,57 +1,55 @@
-"""Merges a Python block that contains only some definitions of a file into that file."""
+"""Merges a Python block that contains only some statements of a file into that file."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Assignment = ast.Assign | ast.AnnAssign
+Import = ast.Import | ast.ImportFrom
 
 
-def merge_definitions(old: str, block: str) -> str | None:
-    """Return the old text with the definitions of the block replaced or added, or None if it cannot be merged.
+def missing_statements(old: str, new: str) -> list[str]:
+    """Return the keys of the old top-level statements that the new text lacks; none if a text cannot be parsed."""
+    before, after = _parse(old), _parse(new)
+    if before is None or after is None:
+        return []
+    present = {_key(node) for node in after}
+    return [key for node in before if (key := _key(node)) not in present]
 
-    Classes are merged method by method. Imports and constants that the file does not have are added.
+
+def merge_definitions(old: str, block: str, renamed: Mapping[str, str]) -> str | None:
+    """Return the old text with the statements of the block replaced or added, or None if it cannot be merged.
+
+    Classes are merged method by method. `renamed` maps new names to the old names that they replace.
     """
-    try:
-        old_tree, new_tree = ast.parse(old), ast.parse(block)
-    except (SyntaxError, ValueError, RecursionError):
+    before, after = _parse(old), _parse(block)
+    if before is None or after is None or not any(isinstance(node, Definition | Assignment) for node in after):
         return None
-    changes = _Changes(old.splitlines(), block.splitlines())
-    if not any(isinstance(node, Definition) for node in new_tree.body):
-        return None
-    _merge_body(old_tree.body, new_tree.body, changes, top_level=True)
+    changes = _Changes(old.splitlines(), block.splitlines(), renamed)
+    changes.merge(before, after, blank_lines=2)
     return changes.text()
 
 
-class _Changes:
-    """Replacements of lines and insertions, applied at the end."""
+def _parse(text: str) -> list[ast.stmt] | None:
+    try:
+        return ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError):
+        return None
 
-    def __init__(self, old: list[str], new: list[str]) -> None:
-        self.old = old
-        self.new = new
-        self._replaced: list[tuple[int, int, list[str]]] = []
 
-    def replace(self, old_node: ast.stmt, new_node: ast.stmt) -> None:
-        start, end = _line_range(old_node)
-        self._replaced.append((start, end, self._lines_of(new_node, old_node.col_offset)))
-
-    def insert(self, line: int, new_node: ast.stmt, indent: int, blank_lines: int) -> None:
-        """Insert a statement after a line, counted from 1."""
-        lines = self._lines_of(new_node, indent)
-        self._replaced.append((line + 1, line, [*[""] * blank_lines, *lines] if line else [*lines, *[""] * blank_lines]))
-
-    def _lines_of(self, node: ast.stmt, indent: int) -> list[str]:
-        start, end = _line_range(node)
-        shift = indent - node.col_offset
-        lines = self.new[start - 1 : end]
-        if shift > 0:
-            return [" " * shift + line if line.strip() else line for line in lines]
-        return [line[-shift:] if line[:-shift].isspace() else line for line in lines] if shift else lines
-
-    def text(self) -> str:
-        lines = list(self.old)
-        for start, end, replacement in sorted(self._replaced, key=lambda item: (item[0], item[1]), reverse=True):
-            lines[start - 1 : end] = replacement
-        return "\n".join(lines).rstrip("\n") + "\n"
+def _key(node: ast.stmt) -> str:
+    """Return what identifies a statement, however its content changes."""
+    if isinstance(node, Definition):
+        return node.name
+    if isinstance(node, ast.Assign):
+        return " ".join(map(ast.unparse, node.targets))
+    if isinstance(node, ast.AnnAssign):
+        return ast.unparse(node.target)
+    if isinstance(node, ast.ImportFrom):
+        return f"from {'.' * node.level}{node.module or ''}"
+    if isinstance(node, ast.If):
+        return f"if {ast.unparse(node.test)}"
+    return ast.unparse(node)
 
 
 def _line_range(node: ast.stmt) -> tuple[int, int]:
@@ -59,63 +57,65 @@ def _line_range(node: ast.stmt) -> tuple[int, int]:
     return first, node.end_lineno or node.lineno
 
 
-def _merge_body(
-    old_body: Sequence[ast.stmt], new_body: Sequence[ast.stmt], changes: _Changes, *, top_level: bool
-) -> None:
-    known = {node.name: node for node in old_body if isinstance(node, Definition)}
-    kept = {ast.dump(node) for node in old_body}
-    blank_lines = 2 if top_level else 1
-    last = max((_line_range(node)[1] for node in old_body), default=0)
-    indent = old_body[0].col_offset if old_body else 0
-    for node in _merged_nodes(new_body):
-        if ast.dump(node) in kept:
-            continue
-        if isinstance(node, Definition):
-            same = known.get(node.name)
-            if isinstance(same, ast.ClassDef) and isinstance(node, ast.ClassDef) and _is_part(same, node):
-                _merge_body(same.body, node.body, changes, top_level=False)
-            elif same is not None:
-                changes.replace(same, node)
-            else:
-                changes.insert(last, node, indent, blank_lines)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            imports = [_line_range(other)[1] for other in old_body if isinstance(other, ast.Import | ast.ImportFrom)]
-            changes.insert(max(imports, default=_docstring_end(old_body)), node, indent, 0 if imports else 1)
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            _merge_assignment(old_body, node, changes, last if not top_level else _docstring_end(old_body), indent)
+class _Changes:
+    """Replacements of lines and insertions, applied at the end."""
+
+    def __init__(self, old: list[str], new: list[str], renamed: Mapping[str, str]) -> None:
+        self._old = old
+        self._new = new
+        self._renamed = renamed
+        self._edits: list[tuple[int, int, list[str]]] = []
+
+    def merge(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt], blank_lines: int) -> None:
+        """Merge the statements of a module or a class."""
+        known = {_key(node): node for node in old}
+        for node in new:
+            same = known.get(self._renamed.get(_key(node), _key(node)))
+            if same is None:
+                self._add(node, old, blank_lines)
+            elif isinstance(same, ast.ClassDef) and isinstance(node, ast.ClassDef) and _lacks_methods(node, same):
+                self.merge(same.body, node.body, 1)
+            elif ast.dump(same) != ast.dump(node):
+                self._edits.append((*_line_range(same), self._lines_of(node, same.col_offset)))
+
+    def text(self) -> str:
+        lines = list(self._old)
+        for start, end, replacement in sorted(self._edits, key=lambda edit: edit[:2], reverse=True):
+            lines[start - 1 : end] = replacement
+        return "\n".join(lines).rstrip("\n") + "\n"
+
+    def _add(self, node: ast.stmt, old: Sequence[ast.stmt], blank_lines: int) -> None:
+        """Add a statement after the last one of its kind. Calls and texts outside definitions are examples."""
+        if isinstance(node, ast.Expr | ast.Pass):
+            return
+        kind = next((kind for kind in (Definition, Import, Assignment) if isinstance(node, kind)), ast.stmt)
+        same_kind = [_line_range(other)[1] for other in old if isinstance(other, kind)]
+        line = same_kind[-1] if same_kind else _fallback_line(node, old)
+        spaces = [""] * (blank_lines if isinstance(node, Definition | ast.If) else 0 if same_kind else 1)
+        lines = self._lines_of(node, old[0].col_offset if old else 0)
+        self._edits.append((line + 1, line, [*spaces, *lines] if line else [*lines, *spaces]))
+
+    def _lines_of(self, node: ast.stmt, indent: int) -> list[str]:
+        start, end = _line_range(node)
+        shift = indent - node.col_offset
+        lines = self._new[start - 1 : end]
+        if shift > 0:
+            return [" " * shift + line if line.strip() else line for line in lines]
+        return [line[-shift:] if line[:-shift].isspace() else line for line in lines] if shift else lines
 
 
-def _merged_nodes(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements that can be merged; docstrings and calls in a partial block are left out."""
-    yield from (node for node in body if not isinstance(node, ast.Expr | ast.If | ast.Pass))
+def _fallback_line(node: ast.stmt, old: Sequence[ast.stmt]) -> int:
+    """Return the line after which the first statement of a kind belongs."""
+    has_docstring = old and isinstance(old[0], ast.Expr) and isinstance(old[0].value, ast.Constant)
+    first = _line_range(old[0])[1] if has_docstring else 0
+    if isinstance(node, Import):
+        return first
+    imports = [_line_range(other)[1] for other in old if isinstance(other, Import)]
+    if isinstance(node, Assignment):
+        return max([*imports, first])
+    return _line_range(old[-1])[1] if old else 0
 
 
-def _is_part(old: ast.ClassDef, new: ast.ClassDef) -> bool:
-    """Return whether the new class lacks methods of the old one."""
-    names = {node.name for node in new.body if isinstance(node, Definition)}
+def _lacks_methods(new: ast.ClassDef, old: ast.ClassDef) -> bool:
+    names = {_key(node) for node in new.body}
     return any(isinstance(node, Definition) and node.name not in names for node in old.body)
-
-
-def _docstring_end(body: Sequence[ast.stmt]) -> int:
-    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-        return body[0].end_lineno or 0
-    return 0
-
-
-def _merge_assignment(
-    old_body: Sequence[ast.stmt], node: ast.Assign | ast.AnnAssign, changes: _Changes, line: int, indent: int
-) -> None:
-    targets = _target_names(node)
-    same = next(
-        (o for o in old_body if isinstance(o, ast.Assign | ast.AnnAssign) and _target_names(o) == targets), None
-    )
-    if same is not None:
-        changes.replace(same, node)
-    else:
-        imports = [_line_range(other)[1] for other in old_body if isinstance(other, ast.Import | ast.ImportFrom)]
-        changes.insert(max([*imports, line]), node, indent, 1)
-
-
-def _target_names(node: ast.Assign | ast.AnnAssign) -> list[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return [ast.unparse(target) for target in targets]

@@ -2,7 +2,8 @@
 
 import re
 
-from ostler.backends.engine.text_edits.definitions import merge_definitions
+from ostler.backends.engine.text_edits.definitions import merge_definitions, missing_statements
+from ostler.backends.engine.text_edits.sections import merge_sections
 from ostler.core.errors import ToolError
 from ostler.knowledge.outlines import outline
 from ostler.knowledge.repo_map import renamed_symbols
@@ -11,7 +12,7 @@ _PLACEHOLDER = re.compile(
     r"^\s*(?:#|//|--|/\*|<!--|\.\.\.)?\s*(?:\.\.\.|…|\[?\(?(?:rest|remainder) of|existing code|unchanged|same as before|other (?:code|functions|methods))",
     re.IGNORECASE,
 )
-_REMOVAL = re.compile(r"\b(remov|delet|drop|replac|rewrit|clear|empt|shorten|split|mov|merg|simplif|clean)\w*", re.IGNORECASE)
+_REMOVAL = re.compile(r"\b(remov|delet|drop|replac|rewrit|clear|empt|shorten|split|mov(e|ing)|merg|simplif|clean)\w*", re.IGNORECASE)
 _MIN_LINES_KEPT = 0.5
 _FEW_LINES = 4
 
@@ -19,27 +20,38 @@ _FEW_LINES = 4
 def new_content(path: str, old: str | None, content: str, prompt: str) -> str:
     """Return the complete new text of a file. Raises `ToolError` if the block cannot be right.
 
-    `old` is the current text, or None if there is no such file. A Python block with only some definitions replaces
-    these. What the prompt asks to rename or remove may vanish.
+    `old` is the current text, or None if there is no such file. A block with only some definitions of a program
+    replaces these. What the prompt asks to rename or remove may vanish.
     """
     if not content.strip():
         raise ToolError(f"the new content of {path} is empty", code="bad_edit")
     content = content.strip("\n") + "\n"
     if old is None or not old.strip():
         return _checked(path, content)
-    is_partial = _has_placeholder(content, old)
-    lost = [] if is_partial else _lost_names(path, old, content, prompt)
-    if path.endswith((".py", ".pyi")) and (is_partial or lost):
-        merged = merge_definitions(old, _without_placeholders(content, old))
-        if merged is not None and not _lost_names(path, old, merged, prompt):
-            return _checked(path, merged)
-    if is_partial:
+    merged = _merge(path, old, content, prompt)
+    if merged is not None:
+        return _checked(path, merged)
+    if _has_placeholder(content, old):
         raise ToolError(f"{path} is not complete: write every line of it, without placeholders", code="bad_edit")
-    if lost:
+    if lost := _lost_names(path, old, content, prompt):
         raise ToolError(f"{path} would lose {', '.join(lost[:5])}: write the complete file", code="bad_edit")
     if _loses_lines(old, content, prompt):
         raise ToolError(f"{path} would lose most of its lines: write the complete file", code="bad_edit")
     return _checked(path, content if old.endswith("\n") else content.rstrip("\n"))
+
+
+def _merge(path: str, old: str, content: str, prompt: str) -> str | None:
+    """Return the old text with the definitions of a partial block, or None if the block is complete."""
+    plain = _without_placeholders(content, old)
+    renamed = renamed_symbols(prompt)
+    names = {renamed[1]: renamed[0]} if renamed else {}
+    if path.endswith((".py", ".pyi")):
+        lost = [key for key in missing_statements(old, plain) if key not in names.values()]
+        may_vanish = _REMOVAL.search(prompt) and all(_is_mentioned(key, prompt) for key in lost)
+        return merge_definitions(old, plain, names) if lost and not may_vanish else None
+    if not _lost_names(path, old, plain, prompt):
+        return None
+    return merge_sections(path, old, plain, names)
 
 
 def check_syntax(path: str, text: str) -> str:
