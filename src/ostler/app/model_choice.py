@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SERVER_CHECK_SECONDS = 0.5
 LIST_SECONDS = 2.0
+MAX_SMALL_REPLY = 2_000  # tokens in a reply of a small model, if the profile sets no limit
 SETUP_HINT = 'run `ostler demo` to try it without a model, or see "Connect a model" in README.md'
 
 
@@ -209,8 +210,8 @@ def make_model(
     from ostler.models.dialects.dialect import apply_dialect
 
     dialect = "files" if _edits_in_text(profile, model or profile.model) else profile.dialect
-    if dialect == "files" and profile.temperature is None:
-        profile = msgspec.structs.replace(profile, temperature=0.0)  # small models copy better without chance
+    if dialect == "files":
+        profile = _with_small_model_defaults(profile)
     client = make_http_client(profile, model, explain_cache=explain_cache)
     client.start_window_fetch()
     dialect_client = apply_dialect(client, dialect, aliases=tool_aliases())
@@ -222,6 +223,15 @@ def make_model(
         FallbackProfile(other.name, partial(make_model, other, explain_cache=explain_cache)) for other in fallback
     ]
     return FallbackModel(dialect_client, others, name=profile.name)
+
+
+def _with_small_model_defaults(profile: Profile) -> Profile:
+    """Return the profile with defaults for small models: they copy better without chance, and may never end."""
+    return msgspec.structs.replace(
+        profile,
+        temperature=0.0 if profile.temperature is None else profile.temperature,
+        max_output_tokens=profile.max_output_tokens or MAX_SMALL_REPLY,
+    )
 
 
 def _edits_in_text(profile: Profile, model: str) -> bool:

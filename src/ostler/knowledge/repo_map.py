@@ -41,6 +41,7 @@ _FILE_NAME = lazy_regex(
     r"(?<![\w./:@-])[\w-]+(?:/[\w.-]+)*\."
     r"(?:py|js|ts|tsx|jsx|json|md|txt|csv|ya?ml|toml|html?|css|sh|go|rs|java|c|h|cpp|cs|rb|php|sql|ini|cfg|xml)\b(?![\w(])"
 )
+_CONTROL = lazy_regex(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _SKIPPED = (".lock", ".min.js", ".min.css", ".map", ".svg", ".pyc", "-lock.json", "-lock.yaml")
 _RENAME = lazy_regex(r"\b(renam\w*|everywhere|all (the )?files|every file|each file|throughout|across)\b", re.IGNORECASE)
 _RENAMED = lazy_regex(
@@ -69,7 +70,7 @@ class MapFile(msgspec.Struct, frozen=True):
 class RepoMap(msgspec.Struct, frozen=True):
     """The files of a workspace, best first, and the number of files that were not read."""
 
-    files: Sequence[MapFile] = ()
+    files: list[MapFile] = msgspec.field(default_factory=list)
     unread: int = 0
 
     def select(self, prompt: str, budget: int) -> list[MapFile]:
@@ -111,6 +112,8 @@ class RepoMap(msgspec.Struct, frozen=True):
 def build_map(root: str, prompt: str, hints: Iterable[str] = ()) -> RepoMap:
     """Read the workspace's files and rank them; `hints` are paths that a failed check names."""
     paths = _list_paths(root, prompt)
+    if not paths:
+        return RepoMap()
     words, symbols = _words(prompt), prompt_symbols(prompt)
     ordered = sorted(paths, key=lambda path: (-_path_score(path, prompt, words), path.count("/"), path))
     folder = SourceFolder(root, "project", [])
@@ -118,7 +121,7 @@ def build_map(root: str, prompt: str, hints: Iterable[str] = ()) -> RepoMap:
     total = 0
     for path in ordered[:MAX_FILES_READ]:
         source = folder.read(path, MAX_FILE_BYTES)
-        if source is None or source.size > MAX_FILE_BYTES or total + source.size > MAX_TOTAL_BYTES:
+        if source is None or _CONTROL.search(source.text) or source.size > MAX_FILE_BYTES or total + source.size > MAX_TOTAL_BYTES:
             continue
         total += source.size
         files.append(MapFile(path, source.text))

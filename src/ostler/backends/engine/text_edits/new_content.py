@@ -33,11 +33,12 @@ def new_content(path: str, old: str | None, content: str, prompt: str) -> str:
         return _checked(path, merged)
     if _has_placeholder(content, old):
         raise ToolError(f"{path} is not complete: write every line of it, without placeholders", code="bad_edit")
+    _checked(path, content)
     if lost := _lost_names(path, old, content, prompt):
         raise ToolError(f"{path} would lose {', '.join(lost[:5])}: write the complete file", code="bad_edit")
     if _loses_lines(old, content, prompt):
         raise ToolError(f"{path} would lose most of its lines: write the complete file", code="bad_edit")
-    return _checked(path, content if old.endswith("\n") else content.rstrip("\n"))
+    return content if old.endswith("\n") else content.rstrip("\n")
 
 
 def _merge(path: str, old: str, content: str, prompt: str) -> str | None:
