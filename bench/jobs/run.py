@@ -44,7 +44,13 @@ class Program(msgspec.Struct, frozen=True):
         """Return the command line that works on the job."""
         question = job.kind == "question"
         if self.name == "aider":
-            flags = ["--no-check-update", "--analytics-disable", "--no-show-model-warnings", "--no-pretty", "--yes-always"]
+            flags = [
+                "--no-check-update",
+                "--analytics-disable",
+                "--no-show-model-warnings",
+                "--no-pretty",
+                "--yes-always",
+            ]
             flags += ["--no-auto-commits", "--no-gitignore", "--no-suggest-shell-commands", "--no-stream"]
             flags += ["--model", f"openai/{MODEL}", "--openai-api-base", base_url, "--openai-api-key", "none"]
             mode = ["--chat-mode", "ask"] if question else []
@@ -72,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
     programs = [program for program in programs if args.only in (None, program.name.replace("embedded", "ostler"))]
     outcomes: list[Outcome] = []
     with _server(args.server, args.threads) as base_url:
-        for half, job in ((half, job) for half in halves for job in load_jobs(half)):
+        for half, job in [(name, job) for name in halves for job in load_jobs(name)]:
             for program in programs if not args.job or job.name in args.job else ():
                 outcomes.append(_run_job(program, half, job, base_url, args.ostler))
                 _report(outcomes[-1], args.output)
@@ -91,7 +97,11 @@ def _run_job(program: Program, half: str, job: Job, base_url: str, source: str) 
         env |= {"PYTHONPATH": source} if source and program.name != "aider" else {}
         env |= {"OSTLER_HOME": os.environ["OSTLER_HOME"]} if "OSTLER_HOME" in os.environ else {}
         if program.name == "aider":
-            for step in (["init", "-q"], ["add", "."], ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x"]):
+            for step in (
+                ["init", "-q"],
+                ["add", "."],
+                ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x"],
+            ):
                 subprocess.run(["git", *step], cwd=folder, env=env, check=True)
         load, started = os.getloadavg()[0], time.monotonic()
         output = _run_program(program.command(job, base_url), folder, env)

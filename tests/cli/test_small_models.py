@@ -107,7 +107,9 @@ def test_rename_that_forgets_a_file_is_corrected(run, stats):
 def test_long_file_is_edited_with_search_and_replace(run, stats):
     filler = "".join(f"# line {number} of a long file\n" for number in range(300))
     stats.write_text(STATS + filler)
-    block = "<<<<<<< SEARCH\n    return total(values) / 2\n=======\n    return total(values) / len(values)\n>>>>>>> REPLACE"
+    block = (
+        "<<<<<<< SEARCH\n    return total(values) / 2\n=======\n    return total(values) / len(values)\n>>>>>>> REPLACE"
+    )
     done, (request,) = run(PROMPT, f"stats.py\n```\n{block}\n```\n")
     assert (done.code, stats.read_text()) == (0, FIXED + filler)
     assert "<<<<<<< SEARCH" in last_message(request)
@@ -163,4 +165,6 @@ def test_size_or_profile_decides_how_a_model_edits(ostler, models, model, settin
         (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
         ostler("run", "hi")
         request = next(request.json for request in server.requests if request.path.endswith("/completions"))
-    assert ("code block" not in str(request["messages"]) and "shown files" in request["messages"][0]["content"]) is in_text
+    assert (
+        "code block" not in str(request["messages"]) and "shown files" in request["messages"][0]["content"]
+    ) is in_text

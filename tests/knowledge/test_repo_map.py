@@ -157,4 +157,7 @@ def test_rename_is_recognized(prompt, pair):
 
 
 def test_files_that_do_not_exist_are_new():
-    assert new_paths("Write fizz.py and src/b.js like a.py, e.g. with x.append(1).", ["a.py"]) == ["fizz.py", "src/b.js"]
+    assert new_paths("Write fizz.py and src/b.js like a.py, e.g. with x.append(1).", ["a.py"]) == [
+        "fizz.py",
+        "src/b.js",
+    ]

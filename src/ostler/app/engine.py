@@ -33,7 +33,6 @@ def make_engine(
     budget: Budget | None = None,
     internal_agents: InternalAgents = BUILT_IN_AGENTS,
     changed_files: ChangedFiles = no_changed_files,
-    announce_model: Callable[[str], None] = lambda name: None,
     may_write: Callable[[], bool] = lambda: True,
 ) -> Engine:
     """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits.
@@ -42,7 +41,8 @@ def make_engine(
     """
     compaction, knowledge = settings.config.compaction, ProjectKnowledge(cwd, settings)
     sections = cache(lambda: prompt_sections(cwd, settings, tools()))
-    engine = Engine(
+    find_checks = knowledge.checks if settings.config.validation.enabled else _no_checks
+    return Engine(
         make_model=model.make,
         tools=tools,
         system=lambda: join_sections(sections()),
@@ -51,12 +51,9 @@ def make_engine(
         roles=select_role,
         checks=_make_checks(knowledge, settings.config.validation, changed_files),
         budget=budget,
-        project=ProjectPrompt(sections, knowledge.rules_for_path),
+        project=ProjectPrompt(sections, knowledge.rules_for_path, TextEditing(cwd, find_checks, may_write)),
         internal_agents=internal_agents,
-        text_editing=TextEditing(cwd, knowledge.checks if settings.config.validation.enabled else _no_checks, may_write),
     )
-    engine.announce_model = announce_model
-    return engine
 
 
 def _no_checks(changed: Sequence[str]) -> Sequence[str]:

@@ -214,7 +214,7 @@ class LocalSessionManager:
         )
         if self._model is None:
             self._model = await choose_model(settings, self._options.model, os.environ)
-        return make_engine(
+        engine = make_engine(
             str(cwd),
             self._model,
             tools.specs,
@@ -224,9 +224,10 @@ class LocalSessionManager:
             budget,
             internal_agents,
             changed_files,
-            partial(self._announcer.announce, self._model),
             active_agent.may_write,
         )
+        engine.announce_model = partial(self._announcer.announce, self._model)
+        return engine
 
     async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
         return await asyncio.to_thread(self._list_sessions, query)

@@ -79,7 +79,6 @@ class Subagents:
         active_agent = ActiveAgent(self._agents, policy, options, parent=self._active_agent)
         tools, active_agent.shell = self._child_tools(active_agent)
         select = partial(active_agent.select, child=True)
-        announce = partial(self._announcer.announce_child, self.model, task.agent)
         backend = make_engine(
             str(self._cwd),
             self.model,
@@ -88,8 +87,9 @@ class Subagents:
             options,
             select,
             self._budget,
-            announce_model=announce,
+            may_write=active_agent.may_write,
         )
+        backend.announce_model = partial(self._announcer.announce_child, self.model, task.agent)
         child = ChildSession(
             parent,
             task,

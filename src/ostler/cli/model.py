@@ -33,7 +33,9 @@ def main(arguments: list[str]) -> int:
     remove.add_argument("name", metavar="NAME", help="a name from `ostler model list`")
     serve = actions.add_parser("serve", help="keep a model loaded, for Ostler and other programs on this machine")
     serve.add_argument("name", metavar="NAME", nargs="?", default="", help="a name from `ostler model list`")
-    serve.add_argument("--port", type=_parse_port, default=DEFAULT_PORT, help=f"default {DEFAULT_PORT}; 0 for any free one")
+    serve.add_argument(
+        "--port", type=_parse_port, default=DEFAULT_PORT, help=f"default {DEFAULT_PORT}; 0 for any free one"
+    )
     serve.add_argument("--threads", type=_parse_threads, default=0, help="default: the cores that are idle now")
     args = parser.parse_args(arguments)
     store = WeightsStore(os.environ)

@@ -39,7 +39,9 @@ _BY_LANGUAGE: Mapping[str, tuple[str, str]] = {
     "markdown": (_MARKDOWN, "md"),
 }
 _PATTERNS = {
-    ending: lazy_regex(pattern, re.MULTILINE) for pattern, endings in _BY_LANGUAGE.values() for ending in endings.split()
+    ending: lazy_regex(pattern, re.MULTILINE)
+    for pattern, endings in _BY_LANGUAGE.values()
+    for ending in endings.split()
 }
 
 

@@ -43,19 +43,23 @@ _FILE_NAME = lazy_regex(
 )
 _CONTROL = lazy_regex(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _SKIPPED = (".lock", ".min.js", ".min.css", ".map", ".svg", ".pyc", "-lock.json", "-lock.yaml")
-_RENAME = lazy_regex(r"\b(renam\w*|everywhere|all (the )?files|every file|each file|throughout|across)\b", re.IGNORECASE)
+_RENAME = lazy_regex(
+    r"\b(renam\w*|everywhere|all (the )?files|every file|each file|throughout|across)\b", re.IGNORECASE
+)
 _RENAMED = lazy_regex(
     r"\brename\s+(?:the\s+)?(?:(?:function|method|class|variable|constant|field|type|module|parameter|argument)\s+)?"
     r"[`'\"]?([A-Za-z_]\w*)[`'\"]?(?:\(\))?\s+(?:to|into|as)\s+[`'\"]?([A-Za-z_]\w*)\b(?!\.\w)",
     re.IGNORECASE,
 )
-_STOP_WORDS = frozenset(
-    "the and for with that this from into what which where when how why who does not are was were has have had its it's "
-    "can could should would will you your please make makes made add adds added fix fixes fixed change changes changed "
-    "write writes create creates set sets use uses used file files function functions method class code line lines "
-    "project program folder all any each every return returns give gives show shows name names named new old one two "
-    "wrong bug error test tests fails fail failing correct there their then than instead also only some such".split()
-)
+# Words of prompts that say nothing about the subject.
+_STOP_WORDS_TEXT = """
+the and for with that this from into what which where when how why who does not are was were has have had its it's can
+could should would will you your please make makes made add adds added fix fixes fixed change changes changed write
+writes create creates set sets use uses used file files function functions method class code line lines project program
+folder all any each every return returns give gives show shows name names named new old one two wrong bug error test
+tests fails fail failing correct there their then than instead also only some such
+"""
+_STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 
 
 class MapFile(msgspec.Struct, frozen=True):
@@ -121,7 +125,12 @@ def build_map(root: str, prompt: str, hints: Iterable[str] = ()) -> RepoMap:
     total = 0
     for path in ordered[:MAX_FILES_READ]:
         source = folder.read(path, MAX_FILE_BYTES)
-        if source is None or _CONTROL.search(source.text) or source.size > MAX_FILE_BYTES or total + source.size > MAX_TOTAL_BYTES:
+        if (
+            source is None
+            or _CONTROL.search(source.text)
+            or source.size > MAX_FILE_BYTES
+            or total + source.size > MAX_TOTAL_BYTES
+        ):
             continue
         total += source.size
         files.append(MapFile(path, source.text))
@@ -134,7 +143,11 @@ def _tested_files(files: Sequence[MapFile], hints: frozenset[str]) -> frozenset[
     found = set()
     for test in files:
         if test.path in hints and is_test_file(test.path):
-            modules = {name.strip("./").replace(".", "/").replace("//", "/") for pair in _IMPORT.findall(test.text) for name in pair}
+            modules = {
+                name.strip("./").replace(".", "/").replace("//", "/")
+                for pair in _IMPORT.findall(test.text)
+                for name in pair
+            }
             found |= {
                 file.path
                 for file in files

@@ -8,8 +8,8 @@ from tests.models.embedded.fake_runtime import install_fake, received_requests, 
 from ostler.core.errors import BackendError
 from ostler.core.prompt import TextContent
 from ostler.models.embedded.client import EmbeddedModel
-from ostler.models.embedded.server import CONTEXT_WINDOW, start_server
 from ostler.models.embedded.prefix_cache import PrefixCache
+from ostler.models.embedded.server import CONTEXT_WINDOW, start_server
 from ostler.models.embedded.threads import choose_threads, free_threads, idle_cores
 from ostler.models.model_types import ModelRequest, NoData, ReplyFinished, TextChunk, Usage, UserMessage
 

@@ -38,7 +38,6 @@ from ostler.backends.engine.role import (
     role_at_open,
     send_role_prompt,
 )
-from ostler.backends.engine.text_edits.text_editing import TextEditing
 from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.events import Compacted, InfoChanged, PrefixBuilt, TurnEnded, UsageReported
@@ -64,7 +63,6 @@ DEFAULT_LIMITS = TurnLimits()
 DEFAULT_COMPACTION = CompactionSettings()
 NO_CHECKS = ValidationChecks()
 NO_PROJECT = ProjectPrompt()
-NO_TEXT_EDITING = TextEditing()
 WINDOW_WAIT_SECONDS = 1.0  # at the end of a turn, while the server is being asked
 MakeModel = Callable[[str], ModelClient]
 
@@ -88,10 +86,8 @@ class Engine:
         budget: Budget | None = None,
         project: ProjectPrompt = NO_PROJECT,
         internal_agents: InternalAgents = BUILT_IN_AGENTS,
-        text_editing: TextEditing = NO_TEXT_EDITING,
     ) -> None:
         self._make_model = make_model
-        self._text_editing = text_editing
         self.announce_model: Callable[[str], None] = lambda name: None
         self._offered_tools = tools
         self._system = system
@@ -152,7 +148,7 @@ class Engine:
         if self._edits_in_text:
             from ostler.backends.engine.text_edits.turn import TextEditTurn  # imported only for small models
 
-            turn = TextEditTurn(self._text_editing, self._checks, prompt)
+            turn = TextEditTurn(self._project.text_editing, self._checks, prompt)
             plugins = PluginChain((*self._make_common_plugins(), *turn.plugins))
             first = first or await turn.show_files(view)
         try:
@@ -282,15 +278,15 @@ class Engine:
     @property
     def _edits_in_text(self) -> bool:
         """Whether the model edits in the text of its answer, because it is small."""
-        return bool(self._text_editing.root) and bool(getattr(self._model, "edits_in_text", False))
+        return bool(self._project.text_editing.root) and bool(getattr(self._model, "edits_in_text", False))
 
     def _tools(self) -> Sequence[ToolSpec]:
         tools = self._offered_tools()
-        return self._text_editing.select_tools(tools) if self._edits_in_text else tools
+        return self._project.text_editing.select_tools(tools) if self._edits_in_text else tools
 
     def _build_prefix(self, tools: Sequence[ToolSpec]) -> PrefixBuilt:
         if self._edits_in_text:
-            return build_prefix(self._text_editing.system_prompt(tools), (), tools, self._model.context_limit)
+            return build_prefix(self._project.text_editing.system_prompt(tools), (), tools, self._model.context_limit)
         return build_prefix(self._system(), self._project.parts(), tools, self._model.context_limit)
 
     async def _wait_for_window(self, tools: Sequence[ToolSpec]) -> None:

@@ -31,7 +31,7 @@ class PrefixCache:
         """Restore the state after the system prompt, or compute and save it. Failures only cost time later."""
         base = parse_base_url(server.base_url, "openai")
         http = HttpClient(Dialer(base.origin, timeout=10.0))
-        api = _ServerApi(http, server.api_key)
+        api = _StateApi(http, server.api_key)
         name = self._file_name(system)
         try:
             if (self._folder / name).is_file() and await api.post("/slots/0?action=restore", {"filename": name}):
@@ -59,7 +59,7 @@ class PrefixCache:
                 file.unlink()
 
 
-class _ServerApi:
+class _StateApi:
     """Requests to the server process; a failure returns None."""
 
     def __init__(self, http: HttpClient, key: str) -> None:

@@ -86,7 +86,8 @@ def test_function_may_vanish_if_its_removal_was_asked_for():
 
 
 def test_javascript_function_is_merged():
-    old = "const x = 1;\n\nfunction a() {\n  return 1;\n}\n\nfunction b() {\n  return 2;\n}\n\nmodule.exports = { a, b };\n"
+    functions = "function a() {\n  return 1;\n}\n\nfunction b() {\n  return 2;\n}\n"
+    old = f"const x = 1;\n\n{functions}\nmodule.exports = {{ a, b }};\n"
     new = new_content("a.js", old, "function a() {\n  return 3;\n}\n", FIX)
     assert new == old.replace("return 1", "return 3")
 

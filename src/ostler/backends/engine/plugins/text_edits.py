@@ -49,7 +49,9 @@ class TextEditsPlugin(LoopPlugin):
             return TurnEnded("", "failed", Fault("edit_failed", f"the model's edit could not be used: {text}", hint))
         self._corrected = True
         target = self._target(blocks, shown)
-        view.context.emit(Reminded(f"That did not work: {text}. Write the complete new content of {target} in a code block."))
+        view.context.emit(
+            Reminded(f"That did not work: {text}. Write the complete new content of {target} in a code block.")
+        )
         return True
 
     def _target(self, blocks: list[tuple[str, EditBlock]], shown: dict[str, str]) -> str:
@@ -75,7 +77,9 @@ class TextEditsPlugin(LoopPlugin):
         assigned: list[tuple[str, EditBlock]] = []
         new = new_paths(self._prompt, [file.path for file in self._first_context.map.files])
         for block in blocks:
-            likely = [path for path, text in shown.items() if fits_language(block, path) and _resembles(block, path, text)]
+            likely = [
+                path for path, text in shown.items() if fits_language(block, path) and _resembles(block, path, text)
+            ]
             if block.path:
                 assigned.append((block.path, block))
             elif len(likely) == 1 and not is_question(self._prompt):
@@ -108,7 +112,9 @@ class TextEditsPlugin(LoopPlugin):
             else:
                 problems.append(result.for_model)
         if unchanged and not applied and not problems and not self._applied and asks_for_change(self._prompt):
-            problems.append(f"{unchanged[0]} is the same as before. Find the line that is wrong and write it differently")
+            problems.append(
+                f"{unchanged[0]} is the same as before. Find the line that is wrong and write it differently"
+            )
         return problems, False, applied
 
     async def _make_call(

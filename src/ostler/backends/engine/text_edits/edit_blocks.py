@@ -6,11 +6,17 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 _FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*([^`\n]*)$")
-_SEARCH, _DIVIDER, _REPLACE = (re.compile(rf"^{sign}{{5,9}}\s*{word}\s*$") for sign, word in (("<", "SEARCH"), ("=", ""), (">", "REPLACE")))
+_SEARCH, _DIVIDER, _REPLACE = (
+    re.compile(rf"^{sign}{{5,9}}\s*{word}\s*$") for sign, word in (("<", "SEARCH"), ("=", ""), (">", "REPLACE"))
+)
 _PATH = re.compile(r"[\w@+-][\w./@+-]*\.[A-Za-z][A-Za-z0-9]{0,9}|(?:[\w@+-]+/)+[\w.@+-]+|Makefile|Dockerfile")
-_LEADING_PATH_COMMENT = re.compile(r"^\s*(?:#|//|--|;|/\*|<!--|\"\"\")\s*(?:file(?:name)?:\s*)?(\S+?)\s*(?:\*/|-->|\"\"\")?\s*$", re.IGNORECASE)
+_LEADING_PATH_COMMENT = re.compile(
+    r"^\s*(?:#|//|--|;|/\*|<!--|\"\"\")\s*(?:file(?:name)?:\s*)?(\S+?)\s*(?:\*/|-->|\"\"\")?\s*$", re.IGNORECASE
+)
 _DECORATION = re.compile(r"[*`#>:\"'()\[\]]+|^\s*(?:[-+]|\d+\.)\s|\b(?:file|path|filename)\b", re.IGNORECASE)
-_OUTPUT_LANGUAGES = frozenset("bash sh shell console zsh output diff patch log terminal powershell cmd".split())
+_OUTPUT_LANGUAGES = frozenset(
+    ["bash", "sh", "shell", "console", "zsh", "output", "diff", "patch", "log", "terminal", "powershell", "cmd"]
+)
 _LANGUAGE_ENDINGS = {
     "python": "py pyi", "py": "py pyi", "javascript": "js mjs cjs jsx", "js": "js mjs cjs jsx", "typescript": "ts tsx",
     "ts": "ts tsx", "json": "json", "yaml": "yml yaml", "yml": "yml yaml", "toml": "toml", "markdown": "md", "md": "md",
@@ -57,7 +63,11 @@ def find_blocks(text: str, known: Collection[str]) -> list[EditBlock]:
             continue
         words = fence.info.replace(":", " ").replace("=", " ").replace('"', " ").split()
         language = words[0].lower() if words and not _PATH.fullmatch(words[0]) else ""
-        path = next((found for word in words if (found := _as_path(word, known))), "") or _path_before(fence.before, known) or pending
+        path = (
+            next((found for word in words if (found := _as_path(word, known))), "")
+            or _path_before(fence.before, known)
+            or pending
+        )
         pending = ""
         lines = fence.lines
         if lines and (comment := _LEADING_PATH_COMMENT.match(lines[0])) and (named := _as_path(comment[1], known)):

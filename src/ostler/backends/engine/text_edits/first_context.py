@@ -63,7 +63,9 @@ class FirstContext:
         notes = [*_notes(prompt, self.map), *([output] if output else [])]
         view.context.emit(Reminded(_describe(self.map, shown, excerpts, notes)))
         earlier = shown_files(view)
-        calls = [{"path": file.path} for file in shown if earlier.get(file.path) != file.text.rstrip("\n")]
+        calls: list[dict[str, object]] = [
+            {"path": file.path} for file in shown if earlier.get(file.path) != file.text.rstrip("\n")
+        ]
         calls += [_excerpt(file, prompt) for file in excerpts]
         parts = (ToolCall(f"{SHOWN_PREFIX}{prompt_id}-{number}", "read", call) for number, call in enumerate(calls))
         return Message(f"{SHOWN_PREFIX}{prompt_id}", tuple(map(CallPart, parts))) if calls else None

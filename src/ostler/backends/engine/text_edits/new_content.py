@@ -9,10 +9,13 @@ from ostler.knowledge.outlines import outline
 from ostler.knowledge.repo_map import renamed_symbols
 
 _PLACEHOLDER = re.compile(
-    r"^\s*(?:#|//|--|/\*|<!--|\.\.\.)?\s*(?:\.\.\.|…|\[?\(?(?:rest|remainder) of|existing code|unchanged|same as before|other (?:code|functions|methods))",
+    r"^\s*(?:#|//|--|/\*|<!--|\.\.\.)?\s*(?:\.\.\.|…|\[?\(?(?:rest|remainder) of|existing code|unchanged|same as before"
+    r"|other (?:code|functions|methods))",
     re.IGNORECASE,
 )
-_REMOVAL = re.compile(r"\b(remov|delet|drop|replac|rewrit|clear|empt|shorten|split|mov(e|ing)|merg|simplif|clean)\w*", re.IGNORECASE)
+_REMOVAL = re.compile(
+    r"\b(remov|delet|drop|replac|rewrit|clear|empt|shorten|split|mov(e|ing)|merg|simplif|clean)\w*", re.IGNORECASE
+)
 _MIN_LINES_KEPT = 0.5
 _FEW_LINES = 4
 
@@ -83,7 +86,9 @@ def _checked(path: str, text: str) -> str:
 
 def _has_placeholder(content: str, old: str) -> bool:
     lines = frozenset(old.splitlines())
-    return any(_PLACEHOLDER.match(line) and line not in lines and line.strip() != "..." for line in content.splitlines())
+    return any(
+        _PLACEHOLDER.match(line) and line not in lines and line.strip() != "..." for line in content.splitlines()
+    )
 
 
 def _without_placeholders(content: str, old: str) -> str:

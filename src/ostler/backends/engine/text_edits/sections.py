@@ -20,7 +20,9 @@ def merge_sections(path: str, old: str, block: str, renamed: Mapping[str, str]) 
         return None
     last = 0
     for name, lines in parts:
-        place = next((index for index, section in enumerate(sections) if name and section[0] == renamed.get(name, name)), -1)
+        place = next(
+            (index for index, section in enumerate(sections) if name and section[0] == renamed.get(name, name)), -1
+        )
         if place >= 0:
             sections[place] = (name, _with_spacing(lines, sections[place][1]))
             last = place
