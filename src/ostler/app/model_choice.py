@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 SERVER_CHECK_SECONDS = 0.5
 LIST_SECONDS = 2.0
-MAX_SMALL_REPLY = 2_000  # tokens in a reply of a small model, if the profile sets no limit
 SETUP_HINT = 'run `ostler demo` to try it without a model, or see "Connect a model" in README.md'
 
 
@@ -209,12 +208,15 @@ def make_model(
     """Make the model client of a profile. Needs a running loop: it fetches the context window in the background."""
     from ostler.models.dialects.dialect import apply_dialect
 
-    dialect = "files" if _edits_in_text(profile, model or profile.model) else profile.dialect
-    if dialect == "files":
-        profile = _with_small_model_defaults(profile)
     client = make_http_client(profile, model, explain_cache=explain_cache)
     client.start_window_fetch()
-    dialect_client = apply_dialect(client, dialect, aliases=tool_aliases())
+    if profile.dialect == "native" and profile.editing != "tools":
+        from ostler.models.dialects.sized_model import SizedModel
+
+        edits_in_text = True if profile.editing == "text" else None
+        dialect_client: ModelClient = SizedModel(client, aliases=tool_aliases(), edits_in_text=edits_in_text)
+    else:
+        dialect_client = apply_dialect(client, profile.dialect, aliases=tool_aliases())
     if not fallback:
         return dialect_client
     from ostler.models.fallback import FallbackModel, FallbackProfile
@@ -223,24 +225,6 @@ def make_model(
         FallbackProfile(other.name, partial(make_model, other, explain_cache=explain_cache)) for other in fallback
     ]
     return FallbackModel(dialect_client, others, name=profile.name)
-
-
-def _with_small_model_defaults(profile: Profile) -> Profile:
-    """Return the profile with defaults for small models: they copy better without chance, and may never end."""
-    return msgspec.structs.replace(
-        profile,
-        temperature=0.0 if profile.temperature is None else profile.temperature,
-        max_output_tokens=profile.max_output_tokens or MAX_SMALL_REPLY,
-    )
-
-
-def _edits_in_text(profile: Profile, model: str) -> bool:
-    """Return whether the model edits in the text: by the profile, else if it is small and has the default dialect."""
-    if profile.editing or profile.dialect != "native":
-        return profile.editing == "text"
-    from ostler.models.model_size import is_small, parameters_by_name
-
-    return is_small(parameters_by_name(model), profile.context or 0)
 
 
 def tool_aliases() -> dict[str, str]:

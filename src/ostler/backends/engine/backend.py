@@ -139,6 +139,8 @@ class Engine:
     async def _run_loop(self, prompt: Prompt) -> TurnEnded:
         if only_selects_agent(prompt):
             return end_selection_turn(self._context, prompt)
+        if learn_size := getattr(self._model, "learn_size", None):
+            await learn_size()
         tools = self._tools()
         send_role_prompt(self._context, self._role)
         await self._wait_for_window(tools)
