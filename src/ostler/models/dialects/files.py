@@ -34,8 +34,13 @@ PARTIAL_NOTE = (
     "that are new or change, each complete; any other file completely."
 )
 # Small models repair code better if they name the fault first; other changes get worse by it.
+CORRECTION_NOTE = "Write the file again, differently: its path, then a code block."
 FAULT_NOTE = "Say in one sentence what is wrong. Below that, w"
 _NUMBERED_LINE = re.compile(r"^ *\d+\t(.*)$")
+_OTHER_PROGRAMS = (
+    *(".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".vue", ".svelte", ".go", ".rs", ".java", ".kt", ".scala"),
+    *(".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".php", ".swift", ".rb", ".sh"),
+)
 _FILE_TEXT = re.compile(r"[^\n]+\n`{3,}\n")
 _BACKTICKS = re.compile(r"`{3,}")
 
@@ -95,14 +100,16 @@ def _merge_turns(history: Sequence[RequestMessage], *, with_notes: bool) -> list
 def _joined(shown: Sequence[str], prompt: Sequence[PromptContent], *, with_note: bool) -> UserMessage:
     """Return one message, with the prompt last: small models forget what they read first."""
     text = "\n".join(map(_to_text, prompt))
-    texts = [*shown, text, _format_note(text, shown) if with_note and asks_for_change(text) else ""]
+    note = CORRECTION_NOTE if not prompt and "code block" not in "".join(shown) else ""
+    note = _format_note(text, shown) if asks_for_change(text) else note
+    texts = [*shown, text, note if with_note else ""]
     return UserMessage((TextContent("\n\n".join(text for text in texts if text)),))
 
 
 def _format_note(prompt: str, shown: Sequence[str]) -> str:
-    """Return the note on the format of the answer: definitions for Python, else whole files."""
+    """Return the note on the format of the answer: definitions, or whole files where these cannot be merged well."""
     paths = [text.partition("\n")[0] for text in shown if _FILE_TEXT.match(text)]
-    is_partial = any(path.endswith(".py") for path in paths) and not asks_for_removal(prompt)
+    is_partial = not any(path.endswith(_OTHER_PROGRAMS) for path in paths) and not asks_for_removal(prompt)
     note = PARTIAL_NOTE if is_partial else WHOLE_NOTE
     return FAULT_NOTE + note[1:] if reports_fault(prompt) else note
 

@@ -33,7 +33,7 @@ class TextEditsPlugin(LoopPlugin):
         shown = shown_files(view)
         existing = [file.path for file in self._first_context.map.files]
         known = {*shown, *existing, *new_paths(self._prompt, existing)}
-        blocks = self._assign(find_blocks(message.text, known), shown)
+        blocks = _without_drafts(self._assign(find_blocks(message.text, known), shown))
         problems, denied, applied = await self._apply(view, blocks, shown)
         self._applied += applied
         if denied:
@@ -109,6 +109,7 @@ class TextEditsPlugin(LoopPlugin):
                 return problems, True, applied
             if result.status == "ok":
                 applied += 1
+                shown.pop(path, None)  # a second edit of the file reads it again
             else:
                 problems.append(result.for_model)
         if unchanged and not applied and not problems and not self._applied and asks_for_change(self._prompt):
@@ -156,6 +157,17 @@ class TextEditsPlugin(LoopPlugin):
         call = ToolCall(f"edit-{context.records()[-1].seq + 1}", tool, arguments)
         context.emit(ToolCalled(call, kind="read" if tool == "read" else "edit"))
         return await context.run_tool(call)
+
+
+def _without_drafts(blocks: list[tuple[str, EditBlock]]) -> list[tuple[str, EditBlock]]:
+    """Return the blocks without those that a later block of the same file repeats: models write a draft first."""
+    kept: list[tuple[str, EditBlock]] = []
+    for index, (path, block) in enumerate(blocks):
+        names = set(outline(path, block.content))
+        later = [other for other_path, other in blocks[index + 1 :] if other_path == path and not other.replaces]
+        if block.replaces or not any(names <= set(outline(path, other.content)) for other in later):
+            kept.append((path, block))
+    return kept
 
 
 class PassClaimPlugin(LoopPlugin):
