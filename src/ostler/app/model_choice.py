@@ -98,11 +98,12 @@ async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mappin
     others = _OtherProfiles(settings, env, explain_cache=bool(flags.get("explain_cache")))
     if profile is None or not profile.base_url:
         return await _choose_local(profile, others, env)
-    if not profile.model:
+    discovered = not profile.model
+    if discovered:
         profile = await _with_first_model(profile)
     elif flags.get("model") == profile.model and not flags.get("base_url"):
         await _check_model_name(profile, settings)
-    return _make_choice(profile, others.describe(profile), others)
+    return _make_choice(profile, others.describe(profile), others, discovered=discovered)
 
 
 def embedded_name(settings: Settings, flags: Mapping[str, str]) -> str:
@@ -169,7 +170,9 @@ class _OtherProfiles:
         return profile_by_name(self._settings, self._env, name) if name in names else None
 
 
-def _make_choice(profile: Profile, description: str, others: _OtherProfiles) -> ModelChoice:
+def _make_choice(
+    profile: Profile, description: str, others: _OtherProfiles, *, discovered: bool = False
+) -> ModelChoice:
     def select(name: str) -> tuple[Profile, str]:
         """Return the profile of this name, or the chosen profile and the id of another model at its endpoint."""
         if name in ("", profile.name):
@@ -184,7 +187,8 @@ def _make_choice(profile: Profile, description: str, others: _OtherProfiles) -> 
 
     def make(name: str) -> ModelClient:
         selected, model = select(name)
-        return make_model(selected, model, others.fallbacks(selected), explain_cache=others.explain_cache)
+        fallbacks = others.fallbacks(selected)
+        return make_model(selected, model, fallbacks, explain_cache=others.explain_cache, discovered=discovered)
 
     def describe_other(name: str) -> str:
         selected, model = select(name)
@@ -203,9 +207,17 @@ def _make_choice(profile: Profile, description: str, others: _OtherProfiles) -> 
 
 
 def make_model(
-    profile: Profile, model: str = "", fallback: Sequence[Profile] = (), *, explain_cache: bool = False
+    profile: Profile,
+    model: str = "",
+    fallback: Sequence[Profile] = (),
+    *,
+    explain_cache: bool = False,
+    discovered: bool = False,
 ) -> ModelClient:
-    """Make the model client of a profile. Needs a running loop: it fetches the context window in the background."""
+    """Make the model client of a profile. Needs a running loop: it fetches the context window in the background.
+
+    The first request to a `discovered` server waits for what it reports about the model's size.
+    """
     from ostler.models.dialects.dialect import apply_dialect
 
     client = make_http_client(profile, model, explain_cache=explain_cache)
@@ -214,7 +226,9 @@ def make_model(
         from ostler.models.dialects.sized_model import SizedModel
 
         edits_in_text = True if profile.editing == "text" else None
-        dialect_client: ModelClient = SizedModel(client, aliases=tool_aliases(), edits_in_text=edits_in_text)
+        dialect_client: ModelClient = SizedModel(
+            client, aliases=tool_aliases(), edits_in_text=edits_in_text, asks_size=discovered
+        )
     else:
         dialect_client = apply_dialect(client, profile.dialect, aliases=tool_aliases())
     if not fallback:
@@ -288,9 +302,8 @@ async def _choose_local(profile: Profile | None, others: _OtherProfiles, env: Ma
         model = name or server.models[0]
         if model in server.models:
             local = msgspec.structs.replace(requested, name=server.name, model=model, base_url=server.base_url)
-            return _make_choice(
-                local, f"{model} at {server.base_url} ({server.name}, found on this machine){_key_label(local)}", others
-            )
+            description = f"{model} at {server.base_url} ({server.name}, found on this machine){_key_label(local)}"
+            return _make_choice(local, description, others, discovered=True)
     if servers:
         names = ", ".join(model for server in servers for model in server.models[:20])
         raise UsageError(f"no local server has the model {name!r}", hint=f"available: {names}")

@@ -108,7 +108,7 @@ class HttpModel:
         return is_small(parameters, self._config.context_window or enforced)
 
     async def learn_size(self) -> None:
-        """Wait a moment for a local server's answer if the model's name does not tell its size."""
+        """Wait a moment for the server's answer if the model's name does not tell its size."""
         from ostler.models.model_size import parameters_by_name
 
         if (

@@ -40,7 +40,7 @@ from ostler.backends.engine.role import (
 )
 from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.errors import OstlerError, UsageError
-from ostler.core.events import Compacted, InfoChanged, PrefixBuilt, TurnEnded, UsageReported
+from ostler.core.events import Compacted, InfoChanged, Notice, PrefixBuilt, TurnEnded, UsageReported
 from ostler.core.message import Message
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
@@ -110,6 +110,7 @@ class Engine:
         self._model: ModelClient
         self._model_name = ""
         self._steps = 0
+        self._given_advice: set[str] = set()
 
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
         self._context = context
@@ -302,13 +303,16 @@ class Engine:
             await wait()
 
     async def _report_window(self) -> None:
-        """Report the context window again if the server named another one than the turn's last report.
+        """Report the context window again if the server named another one than the turn's last report, and advice.
 
         An interactive session waits a moment for the server, because the user sees the number now.
         """
         if self._interactive and (wait := getattr(self._model, "wait_for_window", None)):
             with suppress(TimeoutError):
                 await asyncio.wait_for(wait(), WINDOW_WAIT_SECONDS)
+        if (advice := getattr(self._model, "size_advice", "")) and advice not in self._given_advice:
+            self._given_advice.add(advice)
+            self._context.emit(Notice("info", advice))
         last, limit = last_context_report(self._context.records()), self._model.context_limit
         if last and last.model == self._model.name and last.context_limit != limit:
             self._context.emit(UsageReported(last.model, 0, 0, 0, 0.0, last.context_used, limit))

@@ -16,12 +16,24 @@ MAX_SMALL_REPLY = 2_000  # tokens in a reply of a small model, if the profile se
 class SizedModel(ModelClientWrapper):
     """Uses the files dialect for a small model, else the native one; from the first request on, always the same."""
 
-    def __init__(self, client: HttpModel, *, aliases: Mapping[str, str], edits_in_text: bool | None = None) -> None:
-        """`edits_in_text` is the profile's decision; None leaves it to the model's size."""
+    def __init__(
+        self,
+        client: HttpModel,
+        *,
+        aliases: Mapping[str, str],
+        edits_in_text: bool | None = None,
+        asks_size: bool = False,
+    ) -> None:
+        """`edits_in_text` is the profile's decision; None leaves it to the model's size.
+
+        With `asks_size`, the first request waits a moment for what the server reports about the size.
+        """
         super().__init__(apply_dialect(client, "native", aliases=aliases))
         self._http_model = client
         self._aliases = aliases
         self._decision = edits_in_text
+        self._is_configured = edits_in_text is not None
+        self._asks_size = asks_size
         self._small_client: ModelClient | None = None
 
     @property
@@ -31,8 +43,15 @@ class SizedModel(ModelClientWrapper):
 
     async def learn_size(self) -> None:
         """Wait a moment for what the server reports, if that decides how the model edits."""
-        if self._decision is None:
+        if self._decision is None and self._asks_size:
             await self._http_model.learn_size()
+
+    @property
+    def size_advice(self) -> str:
+        """Advice for the user if the server reported after the first request that the model is small."""
+        if self._is_configured or self._decision is not False or not self._http_model.is_small:
+            return ""
+        return f'{self.name} is small: with "editing": "text" in its profile it can do more'
 
     def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
         """Return the bytes of the tool descriptions in the system prompt, or None if the API declares them."""
