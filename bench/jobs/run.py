@@ -157,15 +157,17 @@ def _report(outcome: Outcome, file: Path | None) -> None:
 
 def summary(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield the lines of a Markdown table: jobs solved and seconds for each half and program."""
-    yield "| half | program | solved | seconds in all | median |"
-    yield "|---|---|---|---|---|"
+    yield "| half | program | solved | seconds in all | seconds, median | load |"
+    yield "|---|---|---|---|---|---|"
     groups = dict.fromkeys((outcome.half, outcome.program) for outcome in outcomes)
     for half, program in groups:
         group = [outcome for outcome in outcomes if (outcome.half, outcome.program) == (half, program)]
         seconds = sorted(outcome.seconds for outcome in group)
         solved = sum(not outcome.failure for outcome in group)
         median = seconds[len(seconds) // 2]
-        yield f"| {half} | {program} | {solved} of {len(group)} | {sum(seconds):.0f} | {median:.0f} |"
+        load = sum(outcome.load for outcome in group) / len(group)
+        counts = f"{solved} of {len(group)} | {sum(seconds):.0f} | {median:.0f} | {load:.1f}"
+        yield f"| {half.replace('_', '-')} | {program} | {counts} |"
 
 
 if __name__ == "__main__":

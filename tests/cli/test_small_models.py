@@ -168,3 +168,31 @@ def test_size_or_profile_decides_how_a_model_edits(ostler, models, model, settin
     assert (
         "code block" not in str(request["messages"]) and "shown files" in request["messages"][0]["content"]
     ) is in_text
+
+
+def test_file_that_was_read_only_in_part_is_never_overwritten(run, stats):
+    long_text = STATS + "".join(f"# line {number} with some more words in it\n" for number in range(2500))
+    stats.write_text(long_text)
+    done, (first, second) = run(PROMPT, ANSWER, ANSWER)
+    assert (done.code, stats.read_text()) == (1, long_text)
+    assert "def mean(values):" in last_message(first)
+    assert "does not exist" not in last_message(first)
+    assert "stats.py is too long to be written at once" in last_message(second)
+
+
+@pytest.mark.parametrize(("prompt", "shows"), [("hello", False), ("what is this?", True)])
+def test_readme_is_shown_only_for_a_question(run, stats, prompt, shows):
+    (stats.parent / "README.md").write_text("# Paperclip\n\nIt staples.\n")
+    _, (request,) = run(prompt, "Hello.", flags=())
+    assert ("It staples." in last_message(request)) is shows
+
+
+def test_second_turn_shows_only_what_changed(ostler, models, stats):
+    with models.playing(text(ANSWER), text("It divides."), models=("tiny-1.5b",)) as server:
+        flags = ["--base-url", server.base_url, "--model", "tiny-1.5b"]
+        ostler("run", "--write", *flags, PROMPT)
+        ostler("run", "-c", *flags, "what does mean in stats.py do?")
+        first, second = (r.json["messages"] for r in server.requests if r.path.endswith("/completions"))
+    assert second[: len(first)] == first
+    assert FIXED.rstrip() in second[-1]["content"]
+    assert second[-1]["content"].endswith("what does mean in stats.py do?")

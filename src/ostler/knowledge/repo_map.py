@@ -27,6 +27,7 @@ MAX_FILE_BYTES = 48_000
 MAX_TOTAL_BYTES = 1_500_000
 MAX_NAMES_LENGTH = 160
 FEW_FILES = 12
+STEM_LENGTH = 7  # "environ" for "environment"
 
 _WORD = lazy_regex(r"[A-Za-z][A-Za-z0-9]+")
 _IDENTIFIER = lazy_regex(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -72,10 +73,19 @@ class MapFile(msgspec.Struct, frozen=True):
 
 
 class RepoMap(msgspec.Struct, frozen=True):
-    """The files of a workspace, best first, and the number of files that were not read."""
+    """The files of a workspace that were read, best first, and the paths of all files.
+
+    `is_guess` means that no word of the prompt was found in a file.
+    """
 
     files: list[MapFile] = msgspec.field(default_factory=list)
-    unread: int = 0
+    paths: list[str] = msgspec.field(default_factory=list)
+    is_guess: bool = False
+
+    @property
+    def total_size(self) -> int:
+        """The characters of all files that were read, with their paths."""
+        return sum(len(file.text) + len(file.path) + 16 for file in self.files)
 
     def select(self, prompt: str, budget: int) -> list[MapFile]:
         """Return the files to show completely for a prompt, within a budget of bytes."""
@@ -109,7 +119,7 @@ class RepoMap(msgspec.Struct, frozen=True):
             if budget < 0:
                 break
             lines.append(line)
-        hidden = len(others) - len(lines) + self.unread
+        hidden = len(self.paths) - len(paths) - len(lines)
         return "\n".join([*lines, *([f"and {hidden} more files"] if hidden else [])])
 
 
@@ -125,17 +135,17 @@ def build_map(root: str, prompt: str, hints: Iterable[str] = ()) -> RepoMap:
     total = 0
     for path in ordered[:MAX_FILES_READ]:
         source = folder.read(path, MAX_FILE_BYTES)
-        if (
-            source is None
-            or _CONTROL.search(source.text)
-            or source.size > MAX_FILE_BYTES
-            or total + source.size > MAX_TOTAL_BYTES
-        ):
+        if source is None or _CONTROL.search(source.text) or total > MAX_TOTAL_BYTES:
             continue
-        total += source.size
-        files.append(MapFile(path, source.text))
+        if source.size <= MAX_FILE_BYTES or names_path(prompt, path):
+            total += min(source.size, MAX_FILE_BYTES)
+            files.append(MapFile(path, source.text))
     hinted = frozenset(hints) | _tested_files(files, frozenset(hints))
-    return RepoMap(_rank(files, prompt, words, symbols, hinted), len(paths) - len(files))
+    ranked = _rank(files, prompt, words, symbols, hinted)
+    is_guess = not any(file.score for file in ranked) and not new_paths(prompt, ())
+    if is_guess:
+        ranked = _sorted(msgspec.structs.replace(file, score=_plain_score(file)) for file in ranked)
+    return RepoMap(ranked, paths, is_guess)
 
 
 def _tested_files(files: Sequence[MapFile], hints: frozenset[str]) -> frozenset[str]:
@@ -198,8 +208,8 @@ def prompt_symbols(prompt: str) -> frozenset[str]:
 def _stem(word: str) -> str:
     for ending in ("ations", "ation", "ings", "ing", "ions", "ion", "ies", "ers", "ed", "es", "er", "ly", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 4:
-            return word[: -len(ending)]
-    return word
+            return word[: -len(ending)][:STEM_LENGTH]
+    return word[:STEM_LENGTH]
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -256,9 +266,11 @@ def _rank(
         if score and is_test_file(file.path) and not asks_tests:
             score *= 0.5
         ranked.append(msgspec.structs.replace(file, score=score, is_named=names_path(prompt, file.path)))
-    if not any(file.score for file in ranked) and not new_paths(prompt, ()):
-        ranked = [msgspec.structs.replace(file, score=_plain_score(file)) for file in ranked]
-    return sorted(ranked, key=lambda file: (-file.score, file.path.count("/"), file.path))
+    return _sorted(ranked)
+
+
+def _sorted(files: Iterable[MapFile]) -> list[MapFile]:
+    return sorted(files, key=lambda file: (-file.score, file.path.count("/"), file.path))
 
 
 def _plain_score(file: MapFile) -> float:

@@ -31,7 +31,7 @@ class TextEditsPlugin(LoopPlugin):
         if not view.has_tool("write"):
             return False
         shown = shown_files(view)
-        existing = [file.path for file in self._first_context.map.files]
+        existing = self._first_context.map.paths
         known = {*shown, *existing, *new_paths(self._prompt, existing)}
         blocks = _without_drafts(self._assign(find_blocks(message.text, known), shown))
         problems, denied, applied = await self._apply(view, blocks, shown)
@@ -57,7 +57,7 @@ class TextEditsPlugin(LoopPlugin):
     def _target(self, blocks: list[tuple[str, EditBlock]], shown: dict[str, str]) -> str:
         """Return the file that should have been written."""
         files = self._first_context.map.files
-        new = new_paths(self._prompt, [file.path for file in files])
+        new = new_paths(self._prompt, self._first_context.map.paths)
         likely = [path for path, _ in blocks] or [*new, *(file.path for file in files if file.is_named)] or [*shown]
         return next((path for path in likely if not is_test_file(path)), "the file")
 
@@ -75,7 +75,7 @@ class TextEditsPlugin(LoopPlugin):
         A block without a path belongs to the only file that it resembles, or to the only new file of the prompt.
         """
         assigned: list[tuple[str, EditBlock]] = []
-        new = new_paths(self._prompt, [file.path for file in self._first_context.map.files])
+        new = new_paths(self._prompt, self._first_context.map.paths)
         for block in blocks:
             likely = [
                 path for path, text in shown.items() if fits_language(block, path) and _resembles(block, path, text)
@@ -126,8 +126,11 @@ class TextEditsPlugin(LoopPlugin):
             raise ToolError(f"the code block of {path} has no end", code="bad_edit")
         if path not in shown:
             result = await self._run(view, "read", {"path": path})
-            if result.status == "ok" and isinstance(result.data, dict) and "content" in result.data:
-                shown[path] = str(result.data["content"])
+            data = result.data if result.status == "ok" and isinstance(result.data, dict) else {}
+            if data.get("truncated") and not block.replaces:
+                raise ToolError(f"{path} is too long to be written at once; use SEARCH and REPLACE", code="bad_edit")
+            if isinstance(data.get("content"), str) and not data.get("truncated"):
+                shown[path] = data["content"]
         old = shown.get(path)
         if old is not None and is_test_file(path) and self._protects_tests(path):
             return None
