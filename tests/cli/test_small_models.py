@@ -196,3 +196,11 @@ def test_second_turn_shows_only_what_changed(ostler, models, stats):
     assert second[: len(first)] == first
     assert FIXED.rstrip() in second[-1]["content"]
     assert second[-1]["content"].endswith("what does mean in stats.py do?")
+
+
+@pytest.mark.req("EN-7")
+@pytest.mark.parametrize(("rules", "sent"), [("Use four spaces.", True), ("Use four spaces. " * 200, False)])
+def test_only_short_rules_are_sent(run, stats, rules, sent):
+    (stats.parent / "AGENTS.md").write_text(rules)
+    _, (request,) = run("what does mean in stats.py do?", "It divides.", flags=())
+    assert ("Use four spaces." in request["messages"][0]["content"]) is sent

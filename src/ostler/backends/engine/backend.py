@@ -38,6 +38,7 @@ from ostler.backends.engine.role import (
     role_at_open,
     send_role_prompt,
 )
+from ostler.backends.engine.text_edits.text_editing import short_rules
 from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.events import Compacted, InfoChanged, Notice, PrefixBuilt, TurnEnded, UsageReported
@@ -289,7 +290,9 @@ class Engine:
 
     def _build_prefix(self, tools: Sequence[ToolSpec]) -> PrefixBuilt:
         if self._edits_in_text:
-            return build_prefix(self._project.text_editing.system_prompt(tools), (), tools, self._model.context_limit)
+            rules = short_rules(self._project.parts())
+            system = self._project.text_editing.system_prompt(tools, rules)
+            return build_prefix(system, rules, tools, self._model.context_limit)
         return build_prefix(self._system(), self._project.parts(), tools, self._model.context_limit)
 
     async def _wait_for_window(self, tools: Sequence[ToolSpec]) -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 import msgspec
 
 from ostler.core.tools import ToolSpec
+from ostler.knowledge.prompt_sections import PromptSection
 
 # The tools that a small model may call in its text, although it is not told about them.
 TOOLS = ("read", "grep", "list", "bash", "write", "edit")
 WRITE_TOOLS = ("write", "edit")
+MAX_RULES_LENGTH = 1_500
 
 
 class TextEditing(msgspec.Struct, frozen=True):
@@ -27,7 +29,14 @@ class TextEditing(msgspec.Struct, frozen=True):
         may_write = self.may_write()
         return [tool for tool in tools if tool.name in TOOLS and (may_write or tool.name not in WRITE_TOOLS)]
 
-    def system_prompt(self, tools: Sequence[ToolSpec]) -> str:
-        """Return the system prompt. It has no example that could be mistaken for the project."""
+    def system_prompt(self, tools: Sequence[ToolSpec], rules: Sequence[PromptSection] = ()) -> str:
+        """Return the system prompt with the rules. It has no example that could be mistaken for the project."""
         name = "edit.md" if any(tool.name == "write" for tool in tools) else "answer.md"
-        return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
+        text = Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
+        return "\n\n".join([text, *(section.text for section in rules)])
+
+
+def short_rules(sections: Sequence[PromptSection]) -> list[PromptSection]:
+    """Return the rules and instructions among the sections, or none if they are too long for a small model."""
+    rules = [section for section in sections if section.name.endswith(("rules", "instructions"))]
+    return rules if sum(len(section.text) for section in rules) <= MAX_RULES_LENGTH else []
