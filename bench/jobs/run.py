@@ -70,6 +70,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--ostler", default="", help="path of another version's src folder, to compare with")
     parser.add_argument("--only", choices=["ostler", "aider"], help="run only one of the programs")
     parser.add_argument("--embedded", action="store_true", help="let Ostler load the model itself for each job")
+    parser.add_argument("--keep", action="store_true", help="write the figures to bench/RESULTS.md")
     parser.add_argument("--output", type=Path, help="append each result to this file, as JSON lines")
     args = parser.parse_args(arguments)
     halves: list[Half] = ["tuning", "held_out"] if args.half == "both" else [args.half]
@@ -82,8 +83,20 @@ def main(arguments: Sequence[str]) -> int:
             for program in programs if not args.job or job.name in args.job else ():
                 outcomes.append(_run_job(program, half, job, base_url, args.ostler))
                 _report(outcomes[-1], args.output)
-    print("\n".join(summary(outcomes)))
+    text = "\n".join([*summary(outcomes), "", *details(outcomes)])
+    print(text)
+    if args.keep:
+        _keep(text)
     return 0
+
+
+def _keep(text: str) -> None:
+    """Replace the section of the jobs in bench/RESULTS.md."""
+    from bench.report import HERE, JOBS_HEADING
+
+    results = HERE / "RESULTS.md"
+    before = results.read_text(encoding="utf-8").partition(JOBS_HEADING)[0]
+    results.write_text(f"{before}{JOBS_HEADING}\n\n{text}\n", encoding="utf-8")
 
 
 def _run_job(program: Program, half: str, job: Job, base_url: str, source: str) -> Outcome:
@@ -168,6 +181,20 @@ def summary(outcomes: Sequence[Outcome]) -> Iterator[str]:
         load = sum(outcome.load for outcome in group) / len(group)
         counts = f"{solved} of {len(group)} | {sum(seconds):.0f} | {median:.0f} | {load:.1f}"
         yield f"| {half.replace('_', '-')} | {program} | {counts} |"
+
+
+def details(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield the lines of a Markdown table with each job: the seconds, or why it was not solved."""
+    programs = list(dict.fromkeys(outcome.program for outcome in outcomes))
+    yield f"| half | job | {' | '.join(programs)} |"
+    yield f"|---|---|{'---|' * len(programs)}"
+    for half, job in dict.fromkeys((outcome.half, outcome.job) for outcome in outcomes):
+        cells = {
+            outcome.program: f"{outcome.seconds:.0f} s" + (" – not solved" if outcome.failure else "")
+            for outcome in outcomes
+            if (outcome.half, outcome.job) == (half, job)
+        }
+        yield f"| {half.replace('_', '-')} | {job} | {' | '.join(cells.get(name, '') for name in programs)} |"
 
 
 if __name__ == "__main__":

@@ -204,3 +204,14 @@ def test_only_short_rules_are_sent(run, stats, rules, sent):
     (stats.parent / "AGENTS.md").write_text(rules)
     _, (request,) = run("what does mean in stats.py do?", "It divides.", flags=())
     assert ("Use four spaces." in request["messages"][0]["content"]) is sent
+
+
+def test_request_for_a_text_is_answered_without_a_correction(run, stats):
+    done, (_,) = run("Write me a short poem about winter.", "Snow falls.")
+    assert (done.code, "Snow falls." in done.stdout) == (0, True)
+
+
+def test_answer_without_an_edit_of_an_unnamed_file_is_only_a_warning(run, stats):
+    done, requests = run("Make unrelated return b.", "It is fine.", "It is fine.")
+    assert (done.code, len(requests)) == (0, 2)
+    assert "the answer changes no file" in done.stdout + done.stderr

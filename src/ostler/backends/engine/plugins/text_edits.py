@@ -38,7 +38,10 @@ class TextEditsPlugin(LoopPlugin):
         self._applied += applied
         if denied:
             return False
-        if not blocks and not self._applied and asks_for_change(self._prompt):
+        if not blocks and not self._applied and asks_for_change(self._prompt) and (shown or self._names_file()):
+            if self._corrected and not self._names_file():
+                view.context.emit(Notice("warning", "the answer changes no file"))
+                return False
             problems = ["no file was written"]
         problems += self._leftovers(view) if applied and not problems else []
         if not problems:
@@ -53,6 +56,11 @@ class TextEditsPlugin(LoopPlugin):
             Reminded(f"That did not work: {text}. Write the complete new content of {target} in a code block.")
         )
         return True
+
+    def _names_file(self) -> bool:
+        """Return whether the prompt names a file, so that an answer without an edit is certainly wrong."""
+        repo_map = self._first_context.map
+        return any(file.is_named for file in repo_map.files) or bool(new_paths(self._prompt, repo_map.paths))
 
     def _target(self, blocks: list[tuple[str, EditBlock]], shown: dict[str, str]) -> str:
         """Return the file that should have been written."""
