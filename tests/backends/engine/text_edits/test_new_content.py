@@ -85,6 +85,12 @@ def test_function_may_vanish_if_its_removal_was_asked_for():
     assert new_content("a.py", old, "def a():\n    return 1\n", "Remove the function b") == "def a():\n    return 1\n"
 
 
+def test_only_the_named_function_vanishes():
+    old = "import os\n\n\ndef a():\n    return 1\n\n\ndef b():\n    return 2\n\n\ndef c():\n    return os\n"
+    new = new_content("a.py", old, "def a():\n    return 1\n\n\ndef c():\n    return os\n", "Remove the function b")
+    assert new == "import os\n\n\ndef a():\n    return 1\n\n\ndef c():\n    return os\n"
+
+
 def test_javascript_function_is_merged():
     functions = "function a() {\n  return 1;\n}\n\nfunction b() {\n  return 2;\n}\n"
     old = f"const x = 1;\n\n{functions}\nmodule.exports = {{ a, b }};\n"

@@ -1,7 +1,7 @@
 """Merges a Python block that contains only some statements of a file into that file."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Assignment = ast.Assign | ast.AnnAssign
@@ -17,16 +17,18 @@ def missing_statements(old: str, new: str) -> list[str]:
     return [key for node in before if (key := _key(node)) not in present]
 
 
-def merge_definitions(old: str, block: str, renamed: Mapping[str, str]) -> str | None:
+def merge_definitions(old: str, block: str, renamed: Mapping[str, str], removed: Collection[str] = ()) -> str | None:
     """Return the old text with the statements of the block replaced or added, or None if it cannot be merged.
 
-    Classes are merged method by method. `renamed` maps new names to the old names that they replace.
+    Classes are merged method by method. `renamed` maps new names to the old names that they replace; the `removed`
+    names are deleted.
     """
     before, after = _parse(old), _parse(block)
     if before is None or after is None or not any(isinstance(node, Definition | Assignment) for node in after):
         return None
     changes = _Changes(old.splitlines(), block.splitlines(), renamed)
     changes.merge(before, after, blank_lines=2)
+    changes.remove([node for node in before if _key(node) in removed])
     return changes.text()
 
 
@@ -77,6 +79,14 @@ class _Changes:
                 self.merge(same.body, node.body, 1)
             elif ast.dump(same) != ast.dump(node):
                 self._edits.append((*_line_range(same), self._lines_of(node, same.col_offset)))
+
+    def remove(self, nodes: Sequence[ast.stmt]) -> None:
+        """Remove statements and the empty lines before them."""
+        for node in nodes:
+            start, end = _line_range(node)
+            while start > 1 and not self._old[start - 2].strip():
+                start -= 1
+            self._edits.append((start, end, []))
 
     def text(self) -> str:
         lines = list(self._old)

@@ -7,6 +7,7 @@ from ostler.backends.engine.text_edits.sections import merge_sections
 from ostler.core.errors import ToolError
 from ostler.knowledge.outlines import outline
 from ostler.knowledge.repo_map import renamed_symbols
+from ostler.text.request_kind import asks_for_removal
 
 _PLACEHOLDER = re.compile(
     r"^\s*(?:#|//|--|/\*|<!--|\.\.\.)?\s*(?:\.\.\.|…|\[?\(?(?:rest|remainder) of|existing code|unchanged|same as before"
@@ -51,8 +52,8 @@ def _merge(path: str, old: str, content: str, prompt: str) -> str | None:
     names = {renamed[1]: renamed[0]} if renamed else {}
     if path.endswith((".py", ".pyi")):
         lost = [key for key in missing_statements(old, plain) if key not in names.values()]
-        may_vanish = _REMOVAL.search(prompt) and all(_is_mentioned(key, prompt) for key in lost)
-        return merge_definitions(old, plain, names) if lost and not may_vanish else None
+        removed = [key for key in lost if asks_for_removal(prompt) and _is_mentioned(key, prompt)]
+        return merge_definitions(old, plain, names, removed) if len(removed) < len(lost) else None
     if not _lost_names(path, old, plain, prompt):
         return None
     return merge_sections(path, old, plain, names)
