@@ -16,6 +16,7 @@ from bench.measure import RunCost, median, run
 from bench.mock_model import FINAL, MockModel, call_reply, long_reply, text_reply
 
 HERE = Path(__file__).parent
+JOBS_HEADING = "## Results of `./run bench jobs`"
 CALLS = 10
 BUDGETS = {"--version": 2.0, "--help": 3.0, "first request": 15.0}
 RSS_BUDGET_MB = 60.0
@@ -184,5 +185,7 @@ def main(arguments: list[str]) -> int:
     text = "\n".join(lines) + "\n"
     print(text)
     if "--keep" in arguments and not undo_only:
-        (HERE / "RESULTS.md").write_text(f"# Results of `./run bench`\n\n{text}", encoding="utf-8")
+        results = HERE / "RESULTS.md"
+        _, heading, jobs = results.read_text(encoding="utf-8").partition(JOBS_HEADING)
+        results.write_text(f"# Results of `./run bench`\n\n{text}\n{heading}{jobs}", encoding="utf-8")
     return 1 if "**over**" in text else 0

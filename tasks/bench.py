@@ -1,11 +1,16 @@
 """`./run bench`: run all benchmarks and print a Markdown report; `--keep` also writes bench/RESULTS.md.
 
 `--large` adds sizes that take minutes, `--quick` repeats less, and `--undo` measures only undo in growing workspaces.
+`./run bench jobs` runs small jobs with a small model instead, see bench/jobs.
 """
 
 import sys
 
-from bench.report import main
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    if sys.argv[1:2] == ["jobs"]:
+        from bench.jobs.run import main
+
+        sys.exit(main(sys.argv[2:]))
+    from bench.report import main as report
+
+    sys.exit(report(sys.argv[1:]))

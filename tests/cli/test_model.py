@@ -8,22 +8,19 @@ import sys
 import time
 
 import pytest
-from tests.models.embedded.fake_runtime import install_fake, received_requests, started, step
+from tests.models.embedded.fake_runtime import install_fake, received_requests, started
 
 pytestmark = pytest.mark.req("MD-10")
 
-EDIT = {
-    "path": "basket.py",
-    "old": "total(prices) * percent // 100",
-    "new": "total(prices) * (100 - percent) // 100",
-}
-MENDS = (
-    step("I run the tests.", "bash", command="python3 -m unittest -q"),
-    step("I read the code.", "read", path="basket.py"),
-    step("I fix it.", "edit", **EDIT),
-    step("Again.", "bash", command="python3 -m unittest -q"),
-    step("It passes."),
-)
+FIXED = """\
+A discount of ten percent must take ten percent off.
+
+basket.py
+```python
+def with_discount(prices, percent):
+    return total(prices) * (100 - percent) // 100
+```
+"""
 
 
 @pytest.fixture
@@ -71,35 +68,35 @@ def test_missing_runtime_library_suggests_install(ostler, models_folder):
 
 @pytest.mark.parametrize("flags", [["-m", "embedded"], ["-m", "embedded/tiny"]])
 def test_run_names_the_model_and_its_limits(ostler, models_folder, flags):
-    weights = install_fake(models_folder, step("Hello there."))
+    weights = install_fake(models_folder, "Hello there.")
     done = ostler("run", *flags, "say hello")
     assert done.code == 0
     assert done.stdout.endswith("● Hello there.\n  ↑ ANSWER\n")
     assert "not replace a large model" in done.stderr
     (request,) = received_requests(weights)
     assert len(request["messages"][0]["content"]) < 1500
-    assert request["messages"][-1] == {"role": "user", "content": "say hello"}
+    assert request["messages"][-1]["content"].endswith("say hello")
 
 
 def test_embedded_model_is_the_fallback(ostler, models_folder):
-    install_fake(models_folder, step("Hello there."))
+    install_fake(models_folder, "Hello there.")
     done = ostler("run", "say hello")
     assert "Hello there." in done.stdout
     assert "model: tiny, embedded" in done.stderr
 
 
 def test_settings_can_select_it(ostler, models_folder):
-    install_fake(models_folder, step("Hello there."))
+    install_fake(models_folder, "Hello there.")
     (ostler.home / ".ostler" / "config.json").write_text('{"model": "embedded"}')
     assert "Hello there." in ostler("run", "say hello").stdout
 
 
 def test_demo_with_the_embedded_model(ostler, models_folder):
-    weights = install_fake(models_folder, *MENDS)
+    weights = install_fake(models_folder, FIXED)
     done = ostler("demo", "-m", "embedded")
-    assert (done.code, "✓ the test passes" in done.stdout) == (0, True)
+    assert (done.code, "✓ the test passes" in done.stdout) == (0, True), done.stdout
     assert "not replace a large model" in done.stdout
-    assert len(received_requests(weights)) == len(MENDS)
+    assert len(received_requests(weights)) == 1
 
 
 def test_demo_without_a_model_suggests_install(ostler):
@@ -110,9 +107,9 @@ def test_demo_without_a_model_suggests_install(ostler):
 
 
 def test_doctor_with_the_embedded_model(ostler, models_folder):
-    install_fake(models_folder, step("I ask.", "weather", place="Paris"))
+    install_fake(models_folder, "One two three.")
     done = ostler("doctor", "model", "-m", "embedded")
-    assert (done.code, "the model calls tools" in done.stdout) == (0, True)
+    assert (done.code, "edits in the text of its answers" in done.stdout) == (0, True), done.stdout
 
 
 def test_server_ends_when_ostler_is_killed(ostler, models_folder):
@@ -130,7 +127,7 @@ def test_server_ends_when_ostler_is_killed(ostler, models_folder):
 def test_profile_named_embedded_takes_precedence(ostler, models, models_folder):
     from ostler.testing.model_server import text
 
-    install_fake(models_folder, step("from the embedded one"))
+    install_fake(models_folder, "from the embedded one")
     with models.playing(text("from the profile")) as server:
         profile = {"name": "embedded", "baseUrl": server.base_url, "model": "scripted"}
         (ostler.home / ".ostler" / "config.json").write_text(json.dumps({"models": {"profiles": [profile]}}))
@@ -152,3 +149,24 @@ def wait_until(condition, seconds=45):
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)
     return condition()
+
+
+def test_serve_keeps_the_model_loaded_without_a_key(ostler, models_folder):
+    weights = install_fake(models_folder, "from the server")
+    command = [sys.executable, "-P", "-m", "ostler", "model", "serve", "tiny", "--port", "0", "--threads", "2"]
+    environment = ostler.environment()
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        assert line.startswith("tiny is served at http://127.0.0.1:")
+        url = next(word for word in line.split() if word.startswith("http"))
+        assert (started(weights)["threads"], started(weights)["keys"]) == (2, [])
+        assert "from the server" in ostler("run", "--base-url", url, "--model", "tiny", "hi").stdout
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    assert wait_until(lambda: not is_alive(started(weights)["pid"]))
+
+
+@pytest.mark.parametrize("flags", [["--port", "x"], ["--port", "70000"], ["--threads", "0"]])
+def test_serve_rejects_bad_numbers(ostler, flags):
+    done = ostler("model", "serve", *flags)
+    assert (done.code, "must be a number from" in done.stderr) == (2, True)

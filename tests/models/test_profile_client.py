@@ -183,7 +183,7 @@ async def test_invalid_key_does_not_break_the_window_fetch():
 async def test_profile_dialect_is_used(dialect, sends_tools):
     content = '<tool_call>{"name": "read_file", "arguments": {"path": "a"}}</tool_call>'
     async with ScriptedModelServer(text(content)) as server:
-        chunks = await collect(make_model(profile(server, dialect=dialect, context=1000)))
+        chunks = await collect(make_model(profile(server, dialect=dialect, context=20_000)))
     assert ("tools" in server.requests[0].json) == sends_tools
     assert [call.tool for call in of_type(chunks, CallChunk)] == ["read_file"]
 

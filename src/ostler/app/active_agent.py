@@ -157,6 +157,16 @@ class ActiveAgent:
         name = MODES[self._mode].agent
         return (self._agent, self._agents.get(name) or builtin_agents()[name]) if name else (self._agent,)
 
+    def may_write(self) -> bool:
+        """Return whether the policy may allow changes of files: of any file, or of some by a rule."""
+        from ostler.core.permission import Need, Permission
+        from ostler.policy.verdict import evaluate_permission
+
+        policy = self.policy()
+        if any(rule.key in ("write", "edit") and rule.action == "allow" for rule in policy.rules):
+            return not self.read_only
+        return evaluate_permission(Permission("", (Need("write", "any-file"),)), policy).action != "deny"
+
     def _without_writes(self, policy: Policy) -> Policy:
         """Allow commands only in the read-only sandbox, or where a rule of the user allows them."""
         profile: Profile = "balanced" if policy.profile == "god_mode" else policy.profile

@@ -106,7 +106,7 @@ class BackendMaker:
             else InternalAgents(access.internal_role)
         )
         model = await self._choose_model(draft.project)
-        return make_engine(
+        engine = make_engine(
             draft.project,
             model,
             draft.tools.specs,
@@ -115,5 +115,7 @@ class BackendMaker:
             draft.budget,
             internal_agents,
             draft.undo.changed_files if draft.undo else no_changed_files,
-            partial(self._announcer.announce, model),
+            access.may_write,
         )
+        engine.announce_model = partial(self._announcer.announce, model)
+        return engine

@@ -1,15 +1,18 @@
-"""Selects an installed embedded model, with the prompt and tools it can handle."""
+"""Selects an installed embedded model."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
-from ostler.app.model_choice import ModelChoice
+from ostler.app.model_choice import ModelChoice, tool_aliases
 from ostler.core.errors import UsageError
+from ostler.models.dialects.dialect import apply_dialect
 from ostler.models.embedded.client import EmbeddedModel
+from ostler.models.embedded.prefix_cache import PrefixCache
 from ostler.models.embedded.runtime import find_runtime
 from ostler.models.embedded.server import start_server
-from ostler.models.embedded.step_protocol import embedded_prompt, embedded_tools
 from ostler.models.embedded.weights_store import WeightsFile, WeightsStore
+from ostler.models.model_types import ModelClient
 
 NAME = "embedded"
 CAUTION = "small, slow to start, and does not replace a large model"
@@ -27,26 +30,31 @@ def is_installed(env: Mapping[str, str]) -> bool:
 
 
 def embedded_choice(env: Mapping[str, str], name: str = NAME) -> ModelChoice:
-    """Return the named embedded model, with a shorter prompt and fewer tools. Raises `UsageError`."""
-    chosen, runtime = _find_installed(env, name)
+    """Return the named embedded model, which edits in the text of its answers. Raises `UsageError`."""
+    chosen, runtime = find_installed(env, name)
 
-    def make(other: str) -> EmbeddedModel:
+    def make(other: str) -> ModelClient:
         if other and not is_embedded(other):
             raise UsageError(
                 f"this session runs the embedded model and cannot switch to {other[:80]!r}",
                 hint=f"start a new session: ostler --model {other[:80]}",
             )
-        weights = _find_installed(env, other)[0] if other else chosen
-        return EmbeddedModel(f"{NAME}/{weights.name}", lambda: start_server(weights.path.resolve(), runtime))
+        weights = find_installed(env, other)[0] if other else chosen
+        path, states = weights.path.resolve(), WeightsStore(env).states_folder()
+        cache = PrefixCache(states, path) if states else None
+        start = partial(start_server, path, runtime, states=states)
+        model = EmbeddedModel(f"{NAME}/{weights.name}", start, prefix_cache=cache)
+        return apply_dialect(model, "files", aliases=tool_aliases())
 
     def describe(other: str = "") -> str:
-        weights = _find_installed(env, other)[0] if other else chosen
+        weights = find_installed(env, other)[0] if other else chosen
         return f"{weights.name}, embedded; {CAUTION}"
 
-    return ModelChoice(describe(), make, embedded_prompt(), embedded_tools, describe)
+    return ModelChoice(describe(), make, describe)
 
 
-def _find_installed(env: Mapping[str, str], name: str) -> tuple[WeightsFile, str]:
+def find_installed(env: Mapping[str, str], name: str) -> tuple[WeightsFile, str]:
+    """Return a model file and the folder of the runtime library. Raises `UsageError`."""
     store = WeightsStore(env)
     weights = store.find(name.removeprefix(NAME).removeprefix("/"))
     runtime = find_runtime(store.folder)

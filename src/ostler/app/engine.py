@@ -17,6 +17,7 @@ from ostler.backends.engine.plugins.validation import ChangedFiles, ValidationCh
 from ostler.backends.engine.request_prefix import ProjectPrompt
 from ostler.backends.engine.role import FindRole, no_roles
 from ostler.backends.engine.system_prompt import base_prompt
+from ostler.backends.engine.text_edits.text_editing import TextEditing
 from ostler.core.tools import ToolSpec
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.settings.effective import Settings
@@ -32,25 +33,31 @@ def make_engine(
     budget: Budget | None = None,
     internal_agents: InternalAgents = BUILT_IN_AGENTS,
     changed_files: ChangedFiles = no_changed_files,
-    announce_model: Callable[[str], None] = lambda name: None,
+    may_write: Callable[[], bool] = lambda: True,
 ) -> Engine:
-    """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits."""
+    """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits.
+
+    `may_write` is whether the policy may allow changes of files.
+    """
     settings, knowledge = project.settings, project.knowledge
     compaction, sections = settings.config.compaction, cache(lambda: prompt_sections(project, tools()))
-    engine = Engine(
+    find_checks = knowledge.checks if settings.config.validation.enabled else _no_checks
+    return Engine(
         make_model=model.make,
-        tools=lambda: model.tools(tools()),
-        system=lambda: model.prompt or join_sections(sections()),
+        tools=tools,
+        system=lambda: join_sections(sections()),
         limits=turn_limits(settings, options),
         compaction=CompactionSettings(compaction.auto, compaction.prune, compaction.threshold),
         roles=roles,
         checks=_make_checks(knowledge, settings.config.validation, changed_files),
         budget=budget,
-        project=ProjectPrompt(lambda: () if model.prompt else sections(), knowledge.rules_for_path),
+        project=ProjectPrompt(sections, knowledge.rules_for_path, TextEditing(project.folder, find_checks, may_write)),
         internal_agents=internal_agents,
     )
-    engine.announce_model = announce_model
-    return engine
+
+
+def _no_checks(changed: Sequence[str]) -> Sequence[str]:
+    return ()
 
 
 def _make_checks(

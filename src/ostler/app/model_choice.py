@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler.core.errors import OstlerError, UsageError
-from ostler.core.tools import ToolSpec
 from ostler.models.model_types import ModelClient
 from ostler.settings.effective import Settings
 from ostler.settings.model_catalogue import list_candidates
@@ -47,13 +46,10 @@ class ModelChoice(msgspec.Struct, frozen=True):
     `make` takes the name of another profile or of another model at the same endpoint; empty means the chosen model.
     `describe_other` describes what `make` would use for such a name, and returns an empty string for the chosen model.
     `check_server` raises `BackendError` if the server does not answer within half a second.
-    A model with a small context window has its own `prompt`, and `tools` selects the tools that it can handle.
     """
 
     description: str
     make: Callable[[str], ModelClient]
-    prompt: str = ""
-    tools: Callable[[Sequence[ToolSpec]], Sequence[ToolSpec]] = tuple
     describe_other: Callable[[str], str] = _describe_nothing
     check_server: Callable[[], Awaitable[None]] = _check_nothing
 
@@ -102,11 +98,12 @@ async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mappin
     others = _OtherProfiles(settings, env, explain_cache=bool(flags.get("explain_cache")))
     if profile is None or not profile.base_url:
         return await _choose_local(profile, others, env)
-    if not profile.model:
+    discovered = not profile.model
+    if discovered:
         profile = await _with_first_model(profile)
     elif flags.get("model") == profile.model and not flags.get("base_url"):
         await _check_model_name(profile, settings)
-    return _make_choice(profile, others.describe(profile), others)
+    return _make_choice(profile, others.describe(profile), others, discovered=discovered)
 
 
 def embedded_name(settings: Settings, flags: Mapping[str, str]) -> str:
@@ -173,7 +170,9 @@ class _OtherProfiles:
         return profile_by_name(self._settings, self._env, name) if name in names else None
 
 
-def _make_choice(profile: Profile, description: str, others: _OtherProfiles) -> ModelChoice:
+def _make_choice(
+    profile: Profile, description: str, others: _OtherProfiles, *, discovered: bool = False
+) -> ModelChoice:
     def select(name: str) -> tuple[Profile, str]:
         """Return the profile of this name, or the chosen profile and the id of another model at its endpoint."""
         if name in ("", profile.name):
@@ -188,7 +187,8 @@ def _make_choice(profile: Profile, description: str, others: _OtherProfiles) -> 
 
     def make(name: str) -> ModelClient:
         selected, model = select(name)
-        return make_model(selected, model, others.fallbacks(selected), explain_cache=others.explain_cache)
+        fallbacks = others.fallbacks(selected)
+        return make_model(selected, model, fallbacks, explain_cache=others.explain_cache, discovered=discovered)
 
     def describe_other(name: str) -> str:
         selected, model = select(name)
@@ -207,14 +207,30 @@ def _make_choice(profile: Profile, description: str, others: _OtherProfiles) -> 
 
 
 def make_model(
-    profile: Profile, model: str = "", fallback: Sequence[Profile] = (), *, explain_cache: bool = False
+    profile: Profile,
+    model: str = "",
+    fallback: Sequence[Profile] = (),
+    *,
+    explain_cache: bool = False,
+    discovered: bool = False,
 ) -> ModelClient:
-    """Make the model client of a profile. Needs a running loop: it fetches the context window in the background."""
+    """Make the model client of a profile. Needs a running loop: it fetches the context window in the background.
+
+    The first request to a `discovered` server waits for what it reports about the model's size.
+    """
     from ostler.models.dialects.dialect import apply_dialect
 
     client = make_http_client(profile, model, explain_cache=explain_cache)
     client.start_window_fetch()
-    dialect_client = apply_dialect(client, profile.dialect, aliases=_tool_aliases())
+    if profile.dialect == "native" and profile.editing != "tools":
+        from ostler.models.dialects.sized_model import SizedModel
+
+        edits_in_text = True if profile.editing == "text" else None
+        dialect_client: ModelClient = SizedModel(
+            client, aliases=tool_aliases(), edits_in_text=edits_in_text, asks_size=discovered
+        )
+    else:
+        dialect_client = apply_dialect(client, profile.dialect, aliases=tool_aliases())
     if not fallback:
         return dialect_client
     from ostler.models.fallback import FallbackModel, FallbackProfile
@@ -225,7 +241,7 @@ def make_model(
     return FallbackModel(dialect_client, others, name=profile.name)
 
 
-def _tool_aliases() -> dict[str, str]:
+def tool_aliases() -> dict[str, str]:
     """Return the tool names of other agents, each with the name used here."""
     from ostler.core.tool_aliases import TOOL_ALIASES
 
@@ -286,9 +302,8 @@ async def _choose_local(profile: Profile | None, others: _OtherProfiles, env: Ma
         model = name or server.models[0]
         if model in server.models:
             local = msgspec.structs.replace(requested, name=server.name, model=model, base_url=server.base_url)
-            return _make_choice(
-                local, f"{model} at {server.base_url} ({server.name}, found on this machine){_key_label(local)}", others
-            )
+            description = f"{model} at {server.base_url} ({server.name}, found on this machine){_key_label(local)}"
+            return _make_choice(local, description, others, discovered=True)
     if servers:
         names = ", ".join(model for server in servers for model in server.models[:20])
         raise UsageError(f"no local server has the model {name!r}", hint=f"available: {names}")

@@ -30,6 +30,7 @@ class Project:
     def __init__(self, root: str, settings: Settings, knowledge: ProjectKnowledge, project_id: str) -> None:
         self.id = project_id
         self.root = root
+        self.folder = root  # empty if it is on another machine
         self.path = Path(root)
         self.settings = settings
         self.knowledge = knowledge
@@ -49,7 +50,9 @@ class Project:
     def elsewhere(cls, root: str) -> "Project":
         """Return the project of a folder on another machine: default settings and built-in definitions only."""
         settings, name = Settings.from_layers(()), sha256(root.encode()).hexdigest()[:16]
-        return cls(root, settings, BuiltinKnowledge(root, settings), f"elsewhere-{name}")
+        project = cls(root, settings, BuiltinKnowledge(root, settings), f"elsewhere-{name}")
+        project.folder = ""
+        return project
 
     @cached_property
     def agents(self) -> dict[str, AgentDefinition]:

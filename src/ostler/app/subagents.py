@@ -68,13 +68,14 @@ class Subagents:
         policy, workspace = self._access.policy(), self._workspace.for_child()
         access = ActiveAgent(project.agents, policy, self._options, workspace.shell, parent=self._access)
         tools = make_tool_host(project, workspace, access.allows_tool)
-        announce = partial(self._announcer.announce_child, model, task.agent)
+        engine = make_engine(
+            project, model, tools.specs, self._options, access.role, self._budget, may_write=access.may_write
+        )
+        engine.announce_model = partial(self._announcer.announce_child, model, task.agent)
         deny_asks = policy.profile == "god_mode" and project.agents[task.agent].read_only
         child = compose(
             project,
-            backend=make_engine(
-                project, model, tools.specs, self._options, access.role, self._budget, announce_model=announce
-            ),
+            backend=engine,
             tools=tools,
             access=access,
             mask=parent.mask,

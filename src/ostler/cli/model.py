@@ -1,4 +1,4 @@
-"""`ostler model`: installs, lists and removes the embedded models."""
+"""`ostler model`: installs, lists, serves and removes the embedded models."""
 
 import os
 import sys
@@ -13,26 +13,55 @@ CAUTION = (
 )
 
 
+DEFAULT_PORT = 8080  # where Ostler looks for a llama.cpp server
+
+
 def main(arguments: list[str]) -> int:
     """Parse the arguments and run a subcommand."""
     parser = Parser(
         "ostler model",
-        description="Install, list or remove small models that Ostler runs itself, without a server.",
+        description="Install, list, serve or remove small models that Ostler runs itself.",
         epilog=f"The model is {default_model.TITLE}, {_format_size(default_model.SIZE)}. {CAUTION}",
     )
     actions = parser.add_subparsers(
-        dest="action", required=True, metavar="install | list | remove NAME", parser_class=Parser
+        dest="action", required=True, metavar="install | list | serve [NAME] | remove NAME", parser_class=Parser
     )
     install = actions.add_parser("install", help="download the model and its runtime library")
     install.add_argument("--file", metavar="X.gguf", type=Path, help="use this model file instead, without copying it")
     actions.add_parser("list", help="list the installed models")
     remove = actions.add_parser("remove", help="delete a downloaded model, or unregister a file added with --file")
     remove.add_argument("name", metavar="NAME", help="a name from `ostler model list`")
+    serve = actions.add_parser("serve", help="keep a model loaded, for Ostler and other programs on this machine")
+    serve.add_argument("name", metavar="NAME", nargs="?", default="", help="a name from `ostler model list`")
+    serve.add_argument(
+        "--port", type=_parse_port, default=DEFAULT_PORT, help=f"default {DEFAULT_PORT}; 0 for any free one"
+    )
+    serve.add_argument("--threads", type=_parse_threads, default=0, help="default: the cores that are idle now")
     args = parser.parse_args(arguments)
     store = WeightsStore(os.environ)
     if args.action == "install":
         return _install(store, args.file)
+    if args.action == "serve":
+        from ostler.app.model_server import serve_model  # imported only for this command
+
+        return serve_model(os.environ, args.name, args.port, args.threads)
     return _list(store) if args.action == "list" else _remove(store, args.name)
+
+
+def _parse_port(text: str) -> int:
+    return _parse_number(text, 0, 65535)
+
+
+def _parse_threads(text: str) -> int:
+    return _parse_number(text, 1, 1024)
+
+
+def _parse_number(text: str, low: int, high: int) -> int:
+    from argparse import ArgumentTypeError
+
+    if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
+        raise ArgumentTypeError(f"must be a number from {low} to {high}")
+    return int(text)
 
 
 def _install(store: WeightsStore, file: Path | None) -> int:
@@ -58,7 +87,7 @@ def _install(store: WeightsStore, file: Path | None) -> int:
     finally:
         bar.end()
     sys.stdout.write(f"{model.name} is installed. {CAUTION}\n")
-    sys.stdout.write('Try it: ostler run --model embedded "what is in this folder?"\n')
+    sys.stdout.write('Try it: ostler run --model embedded "what does this project do?"\n')
     return 0
 
 

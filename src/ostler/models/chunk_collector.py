@@ -1,6 +1,6 @@
 """Collects the chunks of one reply: joins text and reasoning, holds tool calls until complete."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ostler.core.errors import BackendError
 from ostler.models.call_ids import used_call_ids
@@ -9,6 +9,7 @@ from ostler.models.finish_reasons import parse_finish_reason
 from ostler.models.model_errors import ModelError
 from ostler.models.model_types import (
     ModelRequest,
+    NoData,
     ReplyChunk,
     TextChunk,
     TextReclassified,
@@ -16,6 +17,9 @@ from ostler.models.model_types import (
     Usage,
 )
 from ostler.models.think_tags import ThinkSplitter
+
+if TYPE_CHECKING:
+    from ostler.models.openai_frames import PromptProgress
 
 # In characters; no model writes this much, and each one takes memory in several places.
 _MAX_REPLY_SIZE = 16 * 1024 * 1024
@@ -71,6 +75,12 @@ class ChunkCollector:
             self.call_merger.add(index, call_id, name, arguments)
         self.add_progress((self.call_merger.count - self._call_count) * _CALL_COST)
         self._call_count = self.call_merger.count
+
+    def report_reading(self, progress: "PromptProgress") -> None:
+        """Add a notice on how much of the prompt the server has read; it is not part of the reply."""
+        seconds = progress.time_ms / 1000
+        text = f"reading the prompt: {progress.processed} of {progress.total} tokens, {seconds:.0f} s"
+        self._chunks.append(NoData(round(seconds, 1), text))
 
     def set_finish_reason(self, reason: str) -> None:
         """Store the finish reason as the server sent it."""

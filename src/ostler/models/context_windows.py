@@ -1,6 +1,7 @@
 """A model's context window: from its server, else by its name."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -9,7 +10,14 @@ from ostler.core.errors import BackendError
 from ostler.http.client import Headers, HttpClient
 from ostler.http.url import BaseUrl
 from ostler.models.loose_json import LooseJsonError, read_json, write_json
-from ostler.models.server_models import MAX_LIST_BYTES, ModelEntry, list_models, parse_entries, valid_window
+from ostler.models.server_models import (
+    MAX_LIST_BYTES,
+    ModelEntry,
+    list_models,
+    parse_entries,
+    reported_parameters,
+    valid_window,
+)
 
 DEFAULT_WINDOW = 32_768
 
@@ -37,10 +45,14 @@ _WINDOWS = {
 
 
 class ContextWindow(msgspec.Struct, frozen=True):
-    """A window in tokens. If `is_enforced`, the server runs the model with it; else it is the model's maximum."""
+    """A window in tokens. If `is_enforced`, the server runs the model with it; else it is the model's maximum.
+
+    `parameters` is the size of the model, or 0 if the server does not report it.
+    """
 
     size: int
     is_enforced: bool
+    parameters: int = 0
 
 
 def window_by_name(model: str) -> int:
@@ -61,16 +73,28 @@ async def fetch_window(
         entries = await list_models(http, base_url, headers, timeout=timeout)
     except BackendError:
         return None
-    entry = next((entry for entry in entries if entry.id == model), None)
-    if entry is not None and entry.window:
+    entry = next((entry for entry in entries if entry.id == model), ModelEntry(model))
+    window = await _reported_window(_ServerApi(http, headers, timeout), entry, entries, requested)
+    if window is None:
+        return (
+            ContextWindow(window_by_name(model), is_enforced=False, parameters=entry.parameters)
+            if entry.parameters
+            else None
+        )
+    return msgspec.structs.replace(window, parameters=window.parameters or entry.parameters)
+
+
+async def _reported_window(
+    server: "_ServerApi", entry: ModelEntry, entries: Sequence[ModelEntry], requested: int
+) -> ContextWindow | None:
+    if entry.window:
         return ContextWindow(entry.window, is_enforced=True)
-    owners = {entry.owner for entry in entries}
-    server = _ServerApi(http, headers, timeout)
+    owners = {other.owner for other in entries}
     if "llamacpp" in owners:
         return await _llama_cpp_window(server)
     if any(map(_is_ollama_entry, entries)):
-        return await _ollama_window(server, model)
-    return await _lm_studio_window(server, model, requested) if "organization_owner" in owners else None
+        return await _ollama_window(server, entry.id)
+    return await _lm_studio_window(server, entry.id, requested) if "organization_owner" in owners else None
 
 
 class _ServerApi(msgspec.Struct, frozen=True):
@@ -116,17 +140,18 @@ def _with_tag(model: str) -> str:
 async def _ollama_window(server: _ServerApi, model: str) -> ContextWindow | None:
     """Return the window of the loaded model, else the one in its file, which Ollama may reduce when loading."""
     running = parse_entries(await server.get("/api/ps"))
-    loaded = next((entry.window for entry in running if _with_tag(entry.id) == _with_tag(model)), 0)
-    if loaded:
-        return ContextWindow(loaded, is_enforced=True)
+    loaded = next((entry for entry in running if _with_tag(entry.id) == _with_tag(model)), None)
+    if loaded and loaded.window:
+        return ContextWindow(loaded.window, is_enforced=True, parameters=loaded.parameters)
     details = await server.post("/api/show", {"model": model})
+    parameters = reported_parameters(details) if isinstance(details, dict) else 0
     match = re.search(r"(?m)^num_ctx\s+(\d{1,9})\s*$", str(_member(details, "parameters"))[:20_000])
     if match and valid_window(int(match[1])):
-        return ContextWindow(int(match[1]), is_enforced=True)
+        return ContextWindow(int(match[1]), is_enforced=True, parameters=parameters)
     info = _member(details, "model_info")
     values = [value for key, value in info.items() if key.endswith(".context_length")] if isinstance(info, dict) else []
     size = next((found for value in values if (found := valid_window(value))), 0)
-    return ContextWindow(size, is_enforced=False) if size else None
+    return ContextWindow(size, is_enforced=False, parameters=parameters) if size else None
 
 
 async def _lm_studio_window(server: _ServerApi, model: str, requested: int) -> ContextWindow | None:
@@ -136,7 +161,8 @@ async def _lm_studio_window(server: _ServerApi, model: str, requested: int) -> C
         await loading.post("/api/v1/models/load", {"model": model, "context_length": requested})
         entry = _find_entry(await server.get("/api/v0/models"), model)
     loaded, maximum = (valid_window(_member(entry, key)) for key in ("loaded_context_length", "max_context_length"))
-    return ContextWindow(loaded or maximum, is_enforced=bool(loaded)) if loaded or maximum else None
+    parameters = reported_parameters(entry) if isinstance(entry, dict) else 0
+    return ContextWindow(loaded or maximum, bool(loaded), parameters) if loaded or maximum else None
 
 
 def _member(value: Any, key: str) -> Any:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _WINDOW_WAIT_SECONDS = 5.0
 _MAX_CHECKED_BYTES = 4 * 1024 * 1024
+_SIZE_WAIT_SECONDS = 0.3
 _FIRST_REQUEST_WAIT = 1.0  # seconds to wait for the first request
 # `context_length` can also mean that the requested reply length does not fit.
 _ADAPTABLE_CODES = ("bad_request", "context_length")
@@ -90,6 +91,34 @@ class HttpModel:
         from ostler.models.context_windows import window_by_name
 
         return window_by_name(self.name)
+
+    @property
+    def has_temperature(self) -> bool:
+        """Whether the profile sets the temperature."""
+        return self._config.settings.sampling.temperature is not None or "temperature" in self._config.extra
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the model is small: by its name, else by what the server reported, else by the configured window."""
+        from ostler.models.model_size import is_small, parameters_by_name
+
+        reported = self._window
+        parameters = parameters_by_name(self.name) or (reported.parameters if reported else 0)
+        enforced = reported.size if reported and reported.is_enforced else 0
+        return is_small(parameters, self._config.context_window or enforced)
+
+    async def learn_size(self) -> None:
+        """Wait a moment for the server's answer if the model's name does not tell its size."""
+        from ostler.models.model_size import parameters_by_name
+
+        if (
+            self._config.http.origin.is_loopback
+            and not parameters_by_name(self.name)
+            and not self._window
+            and self._window_task
+        ):
+            self._request_sent.set()
+            await asyncio.wait([self._window_task], timeout=_SIZE_WAIT_SECONDS)
 
     @property
     def price(self) -> TokenPrice | None:

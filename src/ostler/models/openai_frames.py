@@ -57,12 +57,21 @@ class ChatUsage(msgspec.Struct, gc=False):
     prompt_cache_hit_tokens: int | None = None
 
 
+class PromptProgress(msgspec.Struct, gc=False):
+    """How many tokens of the prompt llama.cpp has read."""
+
+    total: int = 0
+    processed: int = 0
+    time_ms: float = 0.0
+
+
 class ChatFrame(msgspec.Struct, gc=False):
     """One event of the stream, or a reply that was not streamed."""
 
     choices: list[ChatChoice] | None = None
     usage: ChatUsage | None = None
     error: Any = None
+    prompt_progress: PromptProgress | None = None
 
 
 # Keys of error objects that servers send without an `error` key.

@@ -99,6 +99,8 @@ class OpenAIReader:
                     self.collector.set_finish_reason(choice.finish_reason)
             if frame.usage is not None:
                 self._set_usage(frame.usage)
+            if frame.prompt_progress is not None:
+                self.collector.report_reading(frame.prompt_progress)
         self._flush_text(run)
 
     def _own_choices(self, choices: list[ChatChoice]) -> list[ChatChoice]:

@@ -8,6 +8,7 @@ from ostler.core.errors import BackendError
 from ostler.http.client import Headers, HttpClient
 from ostler.http.url import BaseUrl
 from ostler.models.loose_json import LooseJsonError, read_json
+from ostler.models.model_size import parameters_by_name
 from ostler.text.lazy_regex import lazy_regex
 
 MAX_LIST_BYTES = 4 * 1024 * 1024
@@ -17,11 +18,12 @@ _WINDOW_KEYS = ("max_model_len", "loaded_context_length", "context_length", "max
 
 
 class ModelEntry(msgspec.Struct, frozen=True):
-    """A model of a server. `window` is 0 if the server does not report it."""
+    """A model of a server. `window` and `parameters` are 0 if the server does not report them."""
 
     id: str
     window: int = 0
     owner: str = ""
+    parameters: int = 0
 
 
 async def list_models(
@@ -72,7 +74,21 @@ def _parse_entry(item: Any) -> ModelEntry | None:
     if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):
         return None
     window = next((size for key in _WINDOW_KEYS if (size := valid_window(item.get(key)))), 0)
-    return ModelEntry(name, window, owner if isinstance(owner, str) and _PLAIN_NAME.fullmatch(owner) else "")
+    plain_owner = owner if isinstance(owner, str) and _PLAIN_NAME.fullmatch(owner) else ""
+    return ModelEntry(name, window, plain_owner, reported_parameters(item))
+
+
+def reported_parameters(item: Any) -> int:
+    """Return the number of parameters in a server's description of a model, or 0.
+
+    llama.cpp reports `meta.n_params`, Ollama `details.parameter_size` and LM Studio `params_string`.
+    """
+    meta, details = (item.get(key) if isinstance(item.get(key), dict) else {} for key in ("meta", "details"))
+    count = meta.get("n_params")
+    if isinstance(count, int) and not isinstance(count, bool) and count > 0:
+        return count
+    texts = (details.get("parameter_size"), item.get("params_string"))
+    return next((size for text in texts if isinstance(text, str) and (size := parameters_by_name(text[:20]))), 0)
 
 
 def valid_window(value: Any) -> int:

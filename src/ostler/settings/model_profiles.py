@@ -14,7 +14,7 @@ from ostler.settings.model_catalogue import ModelCandidate, list_candidates
 from ostler.settings.model_choice import choose_model, find_candidate, unknown_model_error
 from ostler.settings.problems import quote_value
 from ostler.settings.references import fill_references, unset_variables
-from ostler.settings.schema_models import ApiKind, DialectName, PriceConfig, ProfileEntry
+from ostler.settings.schema_models import ApiKind, DialectName, EditingName, PriceConfig, ProfileEntry
 from ostler.settings.secret import Secret
 from ostler.settings.vendors import VENDORS, host_of, vendor_for_url
 
@@ -50,6 +50,7 @@ class Profile(MaskedRepr, frozen=True, kw_only=True):
     base_url: str = ""
     api_kind: ApiKind = "openai"
     dialect: DialectName = "native"
+    editing: EditingName | None = None
     key: Secret | None = None
     key_from: str = ""
     context: int | None = None

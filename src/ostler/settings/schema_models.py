@@ -13,6 +13,7 @@ from ostler.settings.secret import Secret
 
 ApiKind = Literal["openai", "anthropic"]
 DialectName = Literal["native", "xnl", "text"]
+EditingName = Literal["tools", "text"]
 PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 NonNegativeFloat = Annotated[float, msgspec.Meta(ge=0)]
 SamplingTemperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
@@ -53,6 +54,7 @@ class ProfileEntry(ConfigSection, frozen=True, rename="camel"):
     baseUrl: URL of the endpoint, up to and including /v1.
     apiKind: API that the endpoint implements.
     dialect: How tools are called: API calls (native), `tool_call` blocks in the text (text), or XNL (xnl).
+    editing: How the model edits: with tool calls (tools), or in the text of its answer, for small models (text).
     context: Size of the context window in tokens.
     maxOutputTokens: Maximum number of tokens in a reply.
     small: Profile or model id for titles and summaries.
@@ -86,6 +88,7 @@ class ProfileEntry(ConfigSection, frozen=True, rename="camel"):
     base_url: str = ""
     api_kind: ApiKind | None = None
     dialect: DialectName = "native"
+    editing: EditingName | None = None
     context: PositiveInt | None = None
     max_output_tokens: PositiveInt | None = None
     small: str = ""

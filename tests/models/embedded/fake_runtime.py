@@ -1,4 +1,4 @@
-"""A fake inference library: replies with the steps in the model file."""
+"""A fake inference library: replies with the texts in the model file."""
 
 import json
 from hashlib import sha256
@@ -27,7 +27,8 @@ class Server:
             os.write(2, b"first line\\\\nlast line\\\\n")
             os._exit(3)
         with open(path + ".started", "w") as file:
-            json.dump({"pid": os.getpid(), "threads": params.cpuparams.n_threads, "context": params.n_ctx}, file)
+            json.dump({"pid": os.getpid(), "threads": params.cpuparams.n_threads, "context": params.n_ctx,
+                       "port": params.port, "keys": params.api_keys}, file)
         replies = list(steps["replies"])
 
         class Handler(BaseHTTPRequestHandler):
@@ -38,9 +39,14 @@ class Server:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
-                with open(path + ".asked", "ab") as file:
-                    file.write(body + b"\\\\n")
-                known = self.headers.get("authorization") == "Bearer " + params.api_keys[0]
+                is_stream = self.path == "/v1/chat/completions" and json.loads(body).get("stream")
+                with open(path + (".asked" if is_stream else ".states"), "ab") as file:
+                    file.write((b"" if is_stream else self.path.encode() + b" ") + body + b"\\\\n")
+                if not is_stream:
+                    if "action=save" in self.path:
+                        open(params.slot_save_path + json.loads(body)["filename"], "w").close()
+                    return self.document({"ok": True})
+                known = not params.api_keys or self.headers.get("authorization") == "Bearer " + params.api_keys[0]
                 reply = replies.pop(0) if known and replies else "no replies left"
                 if reply == "hang":
                     threading.Event().wait()
@@ -48,6 +54,8 @@ class Server:
                 self.send_header("content-type", "text/event-stream")
                 self.send_header("connection", "close")
                 self.end_headers()
+                progress = {"total": 300, "cache": 0, "processed": 128, "time_ms": 4000}
+                self.frame({"choices": [{"index": 0, "delta": {"content": None}}], "prompt_progress": progress})
                 for start in range(0, len(reply), 7):
                     self.frame({"choices": [{"index": 0, "delta": {"content": reply[start : start + 7]}}]})
                 self.frame({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
@@ -55,10 +63,18 @@ class Server:
                 self.wfile.write(b"data: [DONE]\\\\n\\\\n")
                 self.close_connection = True
 
+            def document(self, value):
+                answer = json.dumps(value).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
             def frame(self, value):
                 self.wfile.write(b"data: " + json.dumps(value).encode() + b"\\\\n\\\\n")
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server = ThreadingHTTPServer(("127.0.0.1", params.port), Handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.listening_address = "http://127.0.0.1:%d" % server.server_port
 """.replace("\\\\n", "\\n")
@@ -74,11 +90,6 @@ def install_fake(models: Path, *replies: str, name: str = "tiny", **options: str
     return weights
 
 
-def step(say: str, tool: str = "done", **arguments: str) -> str:
-    """Return a reply in the step format."""
-    return json.dumps({"say": say, "tool": tool, **arguments})
-
-
 def started(weights: Path) -> dict[str, int]:
     """Return the parameters that the process was started with."""
     return json.loads(Path(f"{weights}.started").read_text())
@@ -87,3 +98,8 @@ def started(weights: Path) -> dict[str, int]:
 def received_requests(weights: Path) -> list[dict[str, object]]:
     """Return the requests that the server received."""
     return [json.loads(line) for line in Path(f"{weights}.asked").read_text().splitlines()]
+
+
+def state_requests(weights: Path) -> list[str]:
+    """Return the requests that concern saved states, each a path and a body."""
+    return Path(f"{weights}.states").read_text().splitlines()

@@ -37,9 +37,10 @@ from ostler.backends.engine.role import (
     send_role_prompt,
     subagent_call,
 )
+from ostler.backends.engine.text_edits.text_editing import short_rules
 from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.errors import UsageError
-from ostler.core.events import Compacted, InfoChanged, PrefixBuilt, TurnEnded, UsageReported
+from ostler.core.events import Compacted, InfoChanged, Notice, PrefixBuilt, TurnEnded, UsageReported
 from ostler.core.message import Message
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
@@ -88,7 +89,7 @@ class Engine:
     ) -> None:
         self._make_model = make_model
         self.announce_model: Callable[[str], None] = lambda name: None
-        self._tools = tools
+        self._offered_tools = tools
         self._system = system
         self._limits = limits
         self._budget = budget or Budget(limits.tokens, limits.cost)
@@ -109,6 +110,7 @@ class Engine:
         self._model: ModelClient
         self._model_name = ""
         self._steps = 0
+        self._given_advice: set[str] = set()
 
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
         self._context = context
@@ -130,16 +132,22 @@ class Engine:
             self._budget.leave(self._context)
 
     async def _run_loop(self, prompt: Prompt) -> TurnEnded:
+        if learn_size := getattr(self._model, "learn_size", None):
+            await learn_size()
         tools = self._tools()
         send_role_prompt(self._context, self._role)
         await self._wait_for_window(tools)
         view = self._make_view(self._prefix(tools))
         self._budget.join(view)
-        plugins = self._make_plugins()
+        first, plugins = subagent_call(prompt), self._make_plugins()
+        if self._edits_in_text:
+            from ostler.backends.engine.text_edits.turn import TextEditTurn  # imported only for small models
+
+            turn = TextEditTurn(self._project.text_editing, self._checks, prompt)
+            plugins = PluginChain((*self._make_common_plugins(), *turn.plugins))
+            first = first or await turn.show_files(view)
         try:
-            ended = await self._run_with_timeout(
-                AgentLoop(view, self._tools, plugins, self._message_id), subagent_call(prompt)
-            )
+            ended = await self._run_with_timeout(AgentLoop(view, self._tools, plugins, self._message_id), first)
         except asyncio.CancelledError:
             plugins.on_cancel(view)
             raise
@@ -227,22 +235,15 @@ class Engine:
         return True
 
     def _make_plugins(self) -> LoopPlugin:
+        plugins = self._make_common_plugins()
+        rules = FolderRulesPlugin(self._project.folder_rules)
+        return PluginChain((plugins[0], TodoPlugin(), plugins[1], rules, *plugins[2:], ValidationPlugin(self._checks)))
+
+    def _make_common_plugins(self) -> list[LoopPlugin]:
+        """Return the plugins for every model, in order."""
         limits = LimitPlugin(self._role.max_steps or self._limits.steps, self._budget)
-        folder_rules, validation = FolderRulesPlugin(self._project.folder_rules), ValidationPlugin(self._checks)
         tool_changes = ToolChangesPlugin(self._tools, self._extend)
-        return PluginChain(
-            (
-                tool_changes,
-                TodoPlugin(),
-                LoopDetector(),
-                folder_rules,
-                limits,
-                self._context_window,
-                limits,
-                self._titles,
-                validation,
-            )
-        )
+        return [tool_changes, LoopDetector(), limits, self._context_window, limits, self._titles]
 
     def _make_view(self, prefix: PrefixBuilt) -> TurnView:
         model = RepetitionGuard(SampledModel(self._model, self._role, self._thinking))
@@ -265,26 +266,43 @@ class Engine:
         )
         return SessionInfo("engine", options, can_steer=True, can_continue=True, has_agents=True)
 
+    @property
+    def _edits_in_text(self) -> bool:
+        """Whether the model edits in the text of its answer, because it is small."""
+        return bool(self._project.text_editing.root) and bool(getattr(self._model, "edits_in_text", False))
+
+    def _tools(self) -> Sequence[ToolSpec]:
+        tools = self._offered_tools()
+        return self._project.text_editing.select_tools(tools) if self._edits_in_text else tools
+
+    def _build_prefix(self, tools: Sequence[ToolSpec]) -> PrefixBuilt:
+        if self._edits_in_text:
+            rules = short_rules(self._project.parts())
+            system = self._project.text_editing.system_prompt(tools, rules)
+            return build_prefix(system, rules, tools, self._model.context_limit)
+        return build_prefix(self._system(), self._project.parts(), tools, self._model.context_limit)
+
     async def _wait_for_window(self, tools: Sequence[ToolSpec]) -> None:
         """Wait until the server's context window is known, if the request exceeds the smallest usual window."""
         wait, records = getattr(self._model, "wait_for_window", None), self._context.records()
         if wait is None:
             return
-        prefix = find_prefix(records) or build_prefix(
-            self._system(), self._project.parts(), tools, self._model.context_limit
-        )
+        prefix = find_prefix(records) or self._build_prefix(tools)
         size = fixed_size(prefix, guide_size(self._model, prefix)) + self._history.follow(records).size
         if self._estimator.tokens_for(size) > MIN_WINDOW:
             await wait()
 
     async def _report_window(self) -> None:
-        """Report the context window again if the server named another one than the turn's last report.
+        """Report the context window again if the server named another one than the turn's last report, and advice.
 
         An interactive session waits a moment for the server, because the user sees the number now.
         """
         if self._interactive and (wait := getattr(self._model, "wait_for_window", None)):
             with suppress(TimeoutError):
                 await asyncio.wait_for(wait(), WINDOW_WAIT_SECONDS)
+        if (advice := getattr(self._model, "size_advice", "")) and advice not in self._given_advice:
+            self._given_advice.add(advice)
+            self._context.emit(Notice("info", advice))
         last, limit = last_context_report(self._context.records()), self._model.context_limit
         if last and last.model == self._model.name and last.context_limit != limit:
             self._context.emit(UsageReported(last.model, 0, 0, 0, 0.0, last.context_used, limit))
@@ -295,11 +313,7 @@ class Engine:
         New tools are appended.
         """
         current, window = find_prefix(self._context.records()), self._model.context_limit
-        prefix = (
-            extend_prefix(current, tools, window)
-            if current
-            else build_prefix(self._system(), self._project.parts(), tools, window)
-        )
+        prefix = extend_prefix(current, tools, window) if current else self._build_prefix(tools)
         if prefix is not current:
             prefix = self._persist_prefix(prefix)
         check_prefix_fits(prefix, self._model, self._estimator)

@@ -40,7 +40,7 @@ from ostler.models.model_types import (
 from ostler.text.lazy_regex import lazy_regex
 
 # Prefixes of ids that Ostler assigns; a model may not use them for its calls.
-RESERVED_ID_PREFIXES = ("check-", "task-", "person-", "prompt-")
+RESERVED_ID_PREFIXES = ("check-", "task-", "person-", "prompt-", "shown-", "edit-")
 _VALID_ID = lazy_regex(r"[!-~]{1,128}\Z")
 
 # Starts the calls of a piece; returns False if the turn must end instead.

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ostler.backends.engine.text_edits.text_editing import TextEditing
 from ostler.backends.engine.token_estimate import FRAME_BYTES, TokenEstimator, byte_size
 from ostler.core.errors import BackendError
 from ostler.core.events import PrefixBuilt, PromptPart
@@ -21,10 +22,14 @@ MAX_PREFIX_SHARE = 0.5
 
 
 class ProjectPrompt(msgspec.Struct, frozen=True):
-    """What the workspace contributes: the sections of the system prompt, and the rules of the folders above a path."""
+    """What the workspace contributes: the sections of the system prompt, and the rules of the folders above a path.
+
+    `text_editing` is for models that edit in the text of their answers.
+    """
 
     parts: Callable[[], Sequence[PromptSection]] = lambda: ()
     folder_rules: Callable[[str], Sequence[RulesFile]] = lambda path: ()
+    text_editing: TextEditing = TextEditing()
 
 
 def build_prefix(system: str, parts: Sequence[PromptSection], tools: Sequence[ToolSpec], window: int) -> PrefixBuilt:

@@ -25,7 +25,7 @@ from ostler.models.model_types import (
     ThoughtChunk,
 )
 
-DialectName = Literal["native", "xnl", "text"]
+DialectName = Literal["native", "xnl", "text", "files"]
 
 
 class CallParser(Protocol):
@@ -51,7 +51,7 @@ def apply_dialect(
     client: ModelClient, dialect: DialectName, *, aliases: Mapping[str, str] | None = None
 ) -> ModelClient:
     """Return a client that uses the dialect. `aliases` are other tool names that tagged calls may use."""
-    return _DialectModel(client, _make_dialect(dialect, aliases or {}))
+    return _DialectModel(client, _make_dialect(dialect, aliases or {}), edits_in_text=dialect == "files")
 
 
 def _make_dialect(name: DialectName, aliases: Mapping[str, str]) -> Dialect:
@@ -63,6 +63,10 @@ def _make_dialect(name: DialectName, aliases: Mapping[str, str]) -> Dialect:
         from ostler.models.dialects.text import TextDialect
 
         return TextDialect(aliases)
+    if name == "files":
+        from ostler.models.dialects.files import FilesDialect
+
+        return FilesDialect(aliases)
     from ostler.models.dialects.native import NativeDialect
 
     return NativeDialect(aliases)
@@ -71,8 +75,9 @@ def _make_dialect(name: DialectName, aliases: Mapping[str, str]) -> Dialect:
 class _DialectModel(ModelClientWrapper):
     """A `ModelClient` that applies a dialect to another. `called_by` is where its last call was found."""
 
-    def __init__(self, client: ModelClient, dialect: Dialect) -> None:
+    def __init__(self, client: ModelClient, dialect: Dialect, *, edits_in_text: bool) -> None:
         super().__init__(client)
+        self.edits_in_text = edits_in_text
         self._dialect = dialect
         self.called_by: Literal["", "api", "text"] = ""
         self._has_untagged_reasoning = False

@@ -4,13 +4,13 @@ import asyncio
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
 
 from ostler.core.errors import BackendError, ToolError
-from ostler.models.embedded.threads import default_threads
+from ostler.models.embedded.threads import free_threads
 from ostler.processes.child_python import python_command
 from ostler.processes.helper_programs import HelperProgram, open_program
 
@@ -36,19 +36,33 @@ class RunningServer(msgspec.Struct):
         await self.program.stop(grace=0)
 
 
-async def start_server(weights: Path, runtime: str, threads: Callable[[], int] = default_threads) -> RunningServer:
-    """Start a server process with the library in the folder `runtime`. Raises `BackendError`."""
-    key = secrets.token_urlsafe(24)
+async def start_server(
+    weights: Path,
+    runtime: str,
+    threads: Callable[[], Awaitable[int]] = free_threads,
+    *,
+    name: str = "",
+    port: int = 0,
+    has_key: bool = True,
+    states: Path | None = None,
+) -> RunningServer:
+    """Start a server process with the library in the folder `runtime`. Raises `BackendError`.
+
+    Without `has_key`, all programs on this machine can use it. `states` is the folder of the `PrefixCache`.
+    """
+    key = secrets.token_urlsafe(24) if has_key else ""
+    errors = bytearray()
+    program, thread_count = await asyncio.gather(_open_process(lambda data: _append_tail(errors, data)), threads())
     config = {
         "weights": str(weights),
-        "name": weights.stem,
+        "name": name or weights.stem,
         "runtime": runtime,
         "context": CONTEXT_WINDOW,
-        "threads": threads(),
+        "threads": thread_count,
         "key": key,
+        "port": port,
+        "states": f"{states}/" if states else "",
     }
-    errors = bytearray()
-    program = await _open_process(lambda data: _append_tail(errors, data))
     address = ""
     try:
         program.stdin.write(json.dumps(config).encode() + b"\n")

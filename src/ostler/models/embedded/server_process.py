@@ -9,6 +9,8 @@ import os
 import sys
 from typing import Any
 
+BATCH_TOKENS = 128
+
 
 def main() -> None:
     """Run the server until standard input is closed."""
@@ -36,8 +38,12 @@ def _start_server(config: dict[str, Any]) -> Any:
     params.n_parallel = 1  # one conversation, so that its prefix stays cached
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = config["threads"]
     params.hostnames = ["127.0.0.1"]
-    params.port = 0
-    params.api_keys = [config["key"]]
+    params.port = config["port"]
+    params.api_keys = [config["key"]] if config["key"] else []
+    params.n_batch = BATCH_TOKENS  # the progress is reported after each batch
+    params.cors_origins = "http://localhost"  # web pages must not use the server
+    if config["states"]:
+        params.slot_save_path = config["states"]
     params.ui = params.endpoint_slots = params.warmup = False
     params.verbosity = 0
     return xllamacpp.Server(params)

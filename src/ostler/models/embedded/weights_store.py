@@ -49,6 +49,15 @@ class WeightsStore:
             raise UsageError(f"cannot create {self.folder}: {error_text(error)}") from None
         return self.folder
 
+    def states_folder(self) -> Path | None:
+        """Create the folder for saved model states if necessary and return it, or None if that is not possible."""
+        folder = self.folder / "states"
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError:
+            return None
+        return folder
+
     def list_installed(self) -> list[WeightsFile]:
         """Return the installed models, the newest first; it is the default."""
         try:

@@ -39,8 +39,12 @@ class ValidationChecks(msgspec.Struct, frozen=True):
 class ValidationPlugin(LoopPlugin):
     """A failed check continues the turn, a limited number of times; a check that could not run is only reported."""
 
-    def __init__(self, checks: ValidationChecks) -> None:
+    def __init__(
+        self, checks: ValidationChecks, *, max_rounds: int = MAX_ROUNDS, max_output: int = MAX_OUTPUT_LENGTH
+    ) -> None:
         self._checks = checks
+        self._max_rounds = max_rounds
+        self._max_output = max_output
         self._read_count = 0
         self._rounds = 0
 
@@ -53,8 +57,9 @@ class ValidationPlugin(LoopPlugin):
         if not failed:
             self._rounds = 0
             return False
-        if self._rounds >= MAX_ROUNDS:
-            return _failed_check_end(f"the check still fails after {MAX_ROUNDS} repair attempts")
+        if self._rounds >= self._max_rounds:
+            attempts = "a repair attempt" if self._max_rounds == 1 else f"{self._max_rounds} repair attempts"
+            return _failed_check_end(f"the check still fails after {attempts}")
         self._rounds += 1
         await self._checks.changed_files()  # files written by the check itself are not edits
         view.context.emit(Reminded("\n\n".join(failed)))
@@ -101,7 +106,7 @@ class ValidationPlugin(LoopPlugin):
         if reason := _skip_reason(result):
             context.emit(Notice("warning", f"the check `{command}` could not run: {reason}"))
             return ""
-        output = truncate_middle(result.for_model, MAX_OUTPUT_LENGTH).text
+        output = truncate_middle(result.for_model, self._max_output).text
         return f"The project's check `{command}` fails after your edits. Fix what they broke.\n\n{output}"
 
 
