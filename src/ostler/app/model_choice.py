@@ -20,7 +20,6 @@ from ostler.settings.model_profiles import (
     describe_key_source,
     profile_by_name,
 )
-from ostler.text.closest_name import closest_name
 
 if TYPE_CHECKING:
     from ostler.models.client_factory import NetworkConfig
@@ -330,6 +329,8 @@ async def _check_model_name(profile: Profile, settings: Settings) -> None:
     finally:
         await client.aclose()
     names = [*(candidate.entry.name for candidate in candidates), *listed]
+    from ostler.text.closest_name import closest_name
+
     near = closest_name(name, names)
     from ostler.text.model_names import is_listed  # imported late: most starts do not check a name
 

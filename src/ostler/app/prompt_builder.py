@@ -17,7 +17,6 @@ from ostler.knowledge.mentions import typed_mentions
 from ostler.knowledge.model_name_rules import FOREIGN_MODEL_NAMES, is_allowed_model
 from ostler.knowledge.prompt_syntax import AGENT_PREFIX, mentioned_agent, parse_slash_command, strip_agent_mentions
 from ostler.settings.untrusted_project import model_names
-from ostler.text.closest_name import closest_name
 
 MAX_SHELL_COMMANDS = 20
 
@@ -55,6 +54,8 @@ class PromptBuilder:
         if name in COMMANDS or name in ALIASES:
             return UsageError(f"/{name} is only available in the interactive client", hint="use `ostler chat`")
         commands = self.commands()
+        from ostler.text.closest_name import closest_name
+
         suggestion = closest_name(name, commands)
         names = ", ".join(f"/{command}" for command in sorted(commands)[:20])
         available = f"available: {names}" if commands else "no custom commands are defined"

@@ -7,7 +7,6 @@ from ostler.core.errors import UsageError
 from ostler.core.permission import Need, PolicyAction, Rule
 from ostler.core.tool_aliases import TOOL_ALIASES, resolve_tool_name
 from ostler.policy.wildcard import matches
-from ostler.text.closest_name import closest_name
 
 PERMISSION_KEYS = (*TOOL_ALIASES, "delete", "external_directory", "network", "agent")
 EDIT_TOOLS = frozenset({"write", "edit", "patch"})
@@ -42,6 +41,8 @@ def _is_known_key(key: str) -> bool:
 
 def _suggest_key(key: str) -> str:
     word = key.partition("(")[0]
+    from ostler.text.closest_name import closest_name
+
     suggestion = resolve_tool_name(word, PERMISSION_KEYS) or closest_name(word, PERMISSION_KEYS)
     return (
         f"did you mean {suggestion}? Write it as {suggestion}, or {suggestion}:PATTERN"

@@ -14,7 +14,6 @@ from ostler.tools.base_tool import BaseTool
 from ostler.tools.change_display import change_result, changes_display
 from ostler.tools.editing.planned_changes import PlannedChanges, apply_planned
 from ostler.tools.editing.replacement import Replacement
-from ostler.tools.editing.selected_hunks import select_hunks
 from ostler.tools.path_needs import write_needs
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ class EditTool(BaseTool[EditParams]):
             async with workspace.exclusive():
                 change, result = await _compute_change(params.path, replacements, workspace)
                 if params.hunks is not None:
+                    from ostler.tools.editing.selected_hunks import select_hunks
+
                     (change,) = await select_hunks(params.hunks, [change], workspace)
                 written = await workspace.apply([change], dry_run=True)
         except ToolError as error:

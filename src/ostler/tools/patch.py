@@ -12,7 +12,6 @@ from ostler.core.tools import ToolResult
 from ostler.tools.base_tool import BaseTool
 from ostler.tools.change_display import changes_display, changes_result
 from ostler.tools.editing.planned_changes import PlannedChanges, apply_planned, needs_to_read
-from ostler.tools.editing.selected_hunks import select_hunks
 from ostler.tools.path_needs import write_needs
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ class PatchTool(BaseTool[PatchParams]):
             async with workspace.exclusive():
                 planned = await plan_patch(patches, workspace)
                 if params.hunks is not None:
+                    from ostler.tools.editing.selected_hunks import select_hunks
+
                     changes = tuple(await select_hunks(params.hunks, planned.changes, workspace))
                     planned = msgspec.structs.replace(planned, changes=changes)
                 written = await workspace.apply(planned.changes, dry_run=True)
