@@ -181,9 +181,7 @@ async def test_open_requests_that_the_answer_covers_are_allowed():
     first, request = await session.start(edit("src/a.py"))
     second, _ = await session.start(edit("src/b.py"))
     third, other = await session.start(Need("bash", "make"))
-    session.decider.pending.answer(
-        request.ask_id, Decision("allow", by="person", scope="session", option_id="folder")
-    )
+    session.decider.pending.answer(request.ask_id, Decision("allow", by="person", scope="session", option_id="folder"))
     assert ((await first).by, (await second).by) == ("person", "policy")
     assert not third.done()
     session.decider.pending.answer(other.ask_id, Decision("deny", by="person"))

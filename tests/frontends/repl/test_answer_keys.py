@@ -330,7 +330,9 @@ def test_decision_of_each_key(keys, answer, lasts, hunks, feedback):
     settled, console = [], FakeConsole()
     asking = DialogQueue(console, Styler(enabled=False), lambda *given: settled.append(given) or True)
     preview = Display("", (DisplayDiff("x", TWO),))
-    asking.on_event(PermissionAsked("a", with_answers(Permission("edit x", (), preview, by_hunk=True), once_only=False)))
+    asking.on_event(
+        PermissionAsked("a", with_answers(Permission("edit x", (), preview, by_hunk=True), once_only=False))
+    )
     for key in keys:
         assert not settled
         assert not console.menu.answers or key in dict(console.menu.answers)

@@ -146,7 +146,15 @@ def test_edit_needs_approval_and_shows_its_diff(terminal, models, ostler):
         term.type("y")
         done = term.wait_for("Done.")
     assert (ostler.workspace / "a.txt").read_text() == "new\n", done
-    for part in ("a.txt: updated, +1 -1", "-old", "+new", "[s] Allow write a.txt in", "[e] Allow all edits", "[a]", "[m]"):
+    for part in (
+        "a.txt: updated, +1 -1",
+        "-old",
+        "+new",
+        "[s] Allow write a.txt in",
+        "[e] Allow all edits",
+        "[a]",
+        "[m]",
+    ):
         assert part in shown, part
 
 
