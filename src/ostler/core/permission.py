@@ -29,12 +29,25 @@ class Need(msgspec.Struct, frozen=True, omit_defaults=True):
     implied: bool = False
 
 
-class AnswerOption(msgspec.Struct, frozen=True):
-    """A possible answer to an approval request."""
+class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A permission rule: `action` for needs whose key and subject match the two wildcard patterns."""
+
+    key: str
+    pattern: str
+    action: PolicyAction
+    origin: str = ""
+
+
+class AnswerOption(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A possible answer to an approval request; `label` says what it covers.
+
+    `rules` are the rules that a lasting answer adds; without them, it adds one for each need of the request.
+    """
 
     id: str
     label: str
     kind: Literal["allow_once", "allow_session", "allow_always", "deny", "deny_always"]
+    rules: tuple[Rule, ...] = ()
 
 
 class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -71,15 +84,6 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     feedback: str = ""
     reason: str = ""
     hunks: tuple[int, ...] | None = None
-
-
-class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A permission rule: `action` for needs whose key and subject match the two wildcard patterns."""
-
-    key: str
-    pattern: str
-    action: PolicyAction
-    origin: str = ""
 
 
 class VerdictStep(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -9,8 +9,10 @@ from ostler.core.events import PermissionAsked
 from ostler.core.permission import AnswerOption, Decision
 from ostler.interaction.answer_menu import AnswerMenu
 from ostler.interaction.hunk_picker import HunkPicker
+from ostler.session.answer_options import EDITS_ID, FOLDER_ID
 from ostler.text.sanitise import escape_invisible
 
+ID_KEYS = {EDITS_ID: "e", FOLDER_ID: "f"}
 OPTION_KEYS = {"allow_once": "y", "allow_session": "s", "allow_always": "a", "deny": "n", "deny_always": "d"}
 SCOPES: dict[str, Literal["session", "project"]] = {
     "allow_session": "session",
@@ -33,7 +35,7 @@ class ApprovalForm:
         self._options: dict[str, AnswerOption] = {}
         for option in event.permission.options:
             if not (event.once_only and option.kind in SCOPES):
-                self._options[_free_key(OPTION_KEYS[option.kind], self._options)] = option
+                self._options[_free_key(_usual_key(option), self._options)] = option
 
     @property
     def event(self) -> PermissionAsked:
@@ -83,10 +85,6 @@ class ApprovalForm:
     def _option_of_kind(self, kind: str) -> AnswerOption | None:
         return next((option for option in self._options.values() if option.kind == kind), None)
 
-    def has_lasting_option(self) -> bool:
-        """Return whether an answer can allow more than this call."""
-        return any(option.kind in ("allow_session", "allow_always") for option in self._options.values())
-
     def lasting_keys(self) -> tuple[str, ...]:
         """Return the keys of the answers that apply to more than this call."""
         return tuple(key for key, option in self._options.items() if option.kind in SCOPES)
@@ -104,6 +102,11 @@ def decision_of(option: AnswerOption, feedback: str = "") -> Decision:
     """Return the user's decision for an option."""
     answer: Literal["allow", "deny"] = "deny" if option.kind.startswith("deny") else "allow"
     return Decision(answer, "person", SCOPES.get(option.kind, "once"), option.id, feedback)
+
+
+def _usual_key(option: AnswerOption) -> str:
+    """Return the key for an option; those with rules of their own have their own keys."""
+    return ID_KEYS.get(option.id, OPTION_KEYS[option.kind]) if option.rules else OPTION_KEYS[option.kind]
 
 
 def _free_key(key: str, used: dict[str, AnswerOption]) -> str:

@@ -35,7 +35,7 @@ COMMANDS: dict[str, CommandSpec] = {
     "models": CommandSpec("list the models of your settings and the endpoint, or switch to one", "models", "[model]"),
     "agents": CommandSpec("list the agents, or switch to one", "agents", "[agent]"),
     "mode": CommandSpec(
-        "list or set the modes of an ACP agent; otherwise the same as /agents (plan is read-only)", "modes", "[mode]"
+        "show or set the mode: ask, accept-edits, plan or the agent's own (also Shift-Tab)", "modes", "[mode]"
     ),
     "thinking": CommandSpec("show or set how much the model reasons before it answers", "thinking", "[level]"),
     "profile": CommandSpec("show or set when you are asked: paranoid, balanced or god_mode", "profile", "[profile]"),

@@ -54,6 +54,7 @@ class CommandDispatcher:
         session_commands = SessionCommands(session, services, self.timeline, undo_commands)
         info_commands = InfoCommands(session, services, self.usage)
         self.choices = info_commands.choices
+        self.next_mode = info_commands.next_mode
         self._builtins: dict[str, CommandHandler] = {
             name: getattr(owner, name)
             for owner, names in (

@@ -123,6 +123,17 @@ class InfoCommands:
             return shown
         return show_lines(*shown.lines, f"  modes of {name}:", *_list_lines(theirs, self._usage.option(option_id)))
 
+    async def next_mode(self) -> str:
+        """Switch to the next mode. Return a line that says what it does."""
+        modes = self.choices("mode")
+        if not modes:
+            return "this session has no modes"
+        names = [mode.name for mode in modes]
+        current = self._session.info.option("mode")
+        following = modes[(names.index(current) + 1) % len(modes) if current in names else 0]
+        await self._session.apply(SetOption("mode", following.name))
+        return f"mode {following.name}: {following.description}"
+
     def _backend_mode_option(self) -> str:
         """Return the id of the option with the backend's own modes, or an empty string."""
         return next((option.id for option in self._session.info.options if option.id.endswith(".mode")), "")

@@ -96,5 +96,14 @@ def describe_decision(event: PermissionDecided) -> str:
         return f"{decision.answer}, with your message"  # the message is shown below, with the denied call
     if decision.hunks is not None:
         return f"{decision.answer}, only hunk{'s' * (len(decision.hunks) > 1)} {', '.join(map(str, decision.hunks))}"
+    if decision.answer == "allow" and scope and (label := _label(event)):
+        return label
     reason = decision.reason.partition("\n")[0]
     return f"{decision.answer}{scope}{f': {escape_invisible(reason)}' if reason else ''}"
+
+
+def _label(event: PermissionDecided) -> str:
+    """Return the label of the chosen answer, or an empty string."""
+    options = event.permission.options
+    label = next((option.label for option in options if option.id == event.decision.option_id), "")
+    return escape_invisible(label[:1].lower() + label[1:])

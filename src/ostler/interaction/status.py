@@ -1,4 +1,4 @@
-"""The summary of a session's status: agent, model, context use, cost, sandbox and git branch."""
+"""The summary of a session's status: agent, model, mode, context use, cost, sandbox and git branch."""
 
 from collections.abc import Sequence
 
@@ -21,6 +21,7 @@ class StatusSummary:
             *(["waiting for your answer" if asking else "working, Ctrl-C cancels"] if busy else []),
             *([f"{queued} queued"] if queued else []),
             *(value for value in (self.usage.option("agent"), self.usage.option("model")) if value),
+            *([f"mode {mode}"] if (mode := self.usage.option("mode")) not in ("", "ask") else []),
             *([profile] if (profile := self.usage.option("profile")) not in ("", "balanced") else []),
             f"context {self.usage.context_usage}",
             *self._cost_label(),

@@ -4,6 +4,7 @@ from ostler.core.permission import Rule
 
 READ_ONLY_TOOLS = ("read", "list", "glob", "grep", "stat", "git_*")
 SESSION_TOOLS = ("todoread", "todowrite")
+EDIT_KEYS = ("write", "edit", "patch", "mkdir", "write_chunk")
 
 
 def allow_rules(origin: str, *keys: str) -> tuple[Rule, ...]:
@@ -28,13 +29,11 @@ BASELINE: tuple[Rule, ...] = (
 # --yolo overrides the built-in deny rule for paths outside the workspace, but not a deny rule of the user.
 BASELINE_READING_ANYWHERE: tuple[Rule, ...] = (*BASELINE, Rule("external_directory", "*", "ask", "built-in"))
 
-WRITE_FLAG: tuple[Rule, ...] = allow_rules("--write", "write", "edit", "patch", "mkdir", "write_chunk")
+WRITE_FLAG: tuple[Rule, ...] = allow_rules("--write", *EDIT_KEYS)
 YOLO_FLAG: tuple[Rule, ...] = (
     *WRITE_FLAG,
     *allow_rules("--yolo", "external_directory"),
     Rule("bash", "outside the workspace: *", "allow", "--yolo"),
 )
 NON_INTERACTIVE: tuple[Rule, ...] = allow_rules("headless", "skill", "task")
-READ_ONLY_AGENT: tuple[Rule, ...] = tuple(
-    Rule(key, "*", "deny", "read-only agent") for key in ("write", "edit", "patch", "delete", "mkdir", "write_chunk")
-)
+READ_ONLY_AGENT: tuple[Rule, ...] = tuple(Rule(key, "*", "deny", "read-only agent") for key in (*EDIT_KEYS, "delete"))

@@ -91,7 +91,9 @@ def _describe_need(need: Need) -> str:
 def _apply_rules(
     need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule], restrictions: Sequence[Sequence[Rule]]
 ) -> VerdictStep:
-    rule = last_match([*policy.rules, *grants], need)
+    rule, grant = last_match(policy.rules, need), last_match(grants, need)
+    if grant and not (rule and rule.action == "deny"):
+        rule = grant
     action: PolicyAction = rule.action if rule else "allow" if need.implied else "ask"
     reason = _describe_rule(rule) if rule else "no rule matches"
     if action == "ask" and origin == "validation" and policy.allow_checks:

@@ -11,6 +11,7 @@ from ostler.core.permission import Need, Permission
 from ostler.rendering.blocks import render_display_block
 from ostler.rendering.diffs import has_crlf, render_diff_for_approval
 from ostler.rendering.style import Styler
+from ostler.session.answer_options import unnamed_rules
 from ostler.text.sanitise import escape_invisible
 
 
@@ -24,32 +25,17 @@ def render_ask(ask: PermissionAsked, paint: Styler) -> list[str]:
         lines += _hanging_lines("  the model's reason: ", permission.reason)
     lines += [line for need in dict.fromkeys(permission.needs) for line in _need_lines(need, permission.title, paint)]
     lines += [paint(f"  {line}", "red") for line in _impact_lines(permission)]
-    if ask.once_only:
+    if not ask.once_only:
+        lines += [paint(f"  rule of the lasting answers: {rule}", "dim") for rule in unnamed_rules(permission)]
+    else:
         lines.append(paint("  this can only be allowed once; you will be asked every time", "dim"))
     return lines
 
 
-def rule_lines(permission: Permission) -> list[str]:
-    """Return the exact rules that an answer for the session or for always would add."""
-    rules = (
-        f"{escape_invisible(need.key)}: {escape_invisible(need.rule_pattern or need.subject)}"
-        for need in permission.needs
-    )
-    return list(dict.fromkeys(rules))
-
-
-def render_menu(
-    answers: Sequence[tuple[str, str]], rules: Sequence[str], paint: Styler, confirmed_keys: Sequence[str] = ()
-) -> list[str]:
-    """Render the answers with their keys, and the rules below the last answer that adds them."""
-    lines: list[str] = []
-    rule_keys = [key for key, _ in answers if key in ("s", "a")]
-    for key, label in answers:
-        enter = paint(", then Enter", "dim") if key in confirmed_keys else ""
-        lines.append(f"  {paint(f'[{key}]', 'bold')} {label}{enter}")
-        if [key] == rule_keys[-1:]:
-            lines += [paint(f"      rule for {' and '.join(rule_keys)}: {rule}", "dim") for rule in rules]
-    return lines
+def render_menu(answers: Sequence[tuple[str, str]], paint: Styler, confirmed_keys: Sequence[str] = ()) -> list[str]:
+    """Render the answers with their keys."""
+    enter = paint(", then Enter", "dim")
+    return [f"  {paint(f'[{key}]', 'bold')} {label}{enter if key in confirmed_keys else ''}" for key, label in answers]
 
 
 def _hanging_lines(prefix: str, text: str) -> list[str]:

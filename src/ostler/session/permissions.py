@@ -6,19 +6,12 @@ import msgspec
 
 from ostler.core.display import DisplayFields
 from ostler.core.events import Event, PermissionAsked, PermissionDecided, RuleAdded
-from ostler.core.permission import AnswerOption, Decision, Need, Permission, Rule, Verdict
+from ostler.core.permission import Decision, Need, Permission, Rule, Verdict
 from ostler.core.protocols import StandingRules
 from ostler.core.tools import CallOrigin
 from ostler.policy.verdict import NON_INTERACTIVE_STEP, Policy, evaluate_permission, needs_to_approve
+from ostler.session.answer_options import rules_of_decision, with_answers
 from ostler.session.pending_answers import PendingAnswers
-
-ONCE_OPTIONS = (AnswerOption("once", "Allow once", "allow_once"), AnswerOption("deny", "Deny", "deny"))
-DEFAULT_OPTIONS = (
-    AnswerOption("once", "Allow once", "allow_once"),
-    AnswerOption("session", "Allow for this session", "allow_session"),
-    AnswerOption("always", "Always allow in this project", "allow_always"),
-    AnswerOption("deny", "Deny", "deny"),
-)
 
 
 class NoStandingRules:
@@ -47,6 +40,7 @@ class PermissionDecider:
         self._policy = policy
         self.standing_rules = standing_rules
         self.pending: PendingAnswers[Decision] = PendingAnswers()
+        self._waiting: dict[str, Callable[[], Verdict]] = {}  # how to evaluate each open request again
         self._emit = emit
         self._new_id = new_id
 
@@ -104,15 +98,16 @@ class PermissionDecider:
     async def _ask(self, permission: Permission, once_only: bool, evaluate: Callable[[], Verdict]) -> Decision:
         """Ask the user. Their approval is checked again, because the rules may have changed in the meantime."""
         ask_id = self._new_id("ask")
-        if not permission.options:
-            permission = msgspec.structs.replace(permission, options=ONCE_OPTIONS if once_only else DEFAULT_OPTIONS)
+        permission = with_answers(permission, once_only=once_only)
         self._emit(PermissionAsked(ask_id, permission, once_only))
         decision = Decision("cancel", by="nobody")
+        self._waiting[ask_id] = evaluate
         try:
-            decision = _limit_scope(await self.pending.wait(ask_id), once_only)
+            decision = _limit_scope(await self.pending.wait(ask_id), permission, once_only)
             if decision.answer == "allow" and (verdict := evaluate()).action == "deny":
                 decision = Decision("deny", reason=verdict.reason)
         finally:
+            del self._waiting[ask_id]
             self._emit(PermissionDecided(ask_id, permission, decision))
         self._store_rules(permission, decision)
         return decision
@@ -120,11 +115,17 @@ class PermissionDecider:
     def _store_rules(self, permission: Permission, decision: Decision) -> None:
         if decision.answer != "allow" or decision.scope == "once":
             return
-        for need in permission.needs:
-            rule = Rule(need.key, need.rule_pattern or need.subject, "allow", f"your answer: {decision.scope}")
+        for rule in rules_of_decision(permission, decision):
             if decision.scope == "project":
                 self.standing_rules.add(rule)
             self._emit(RuleAdded(rule, decision.scope))
+        self._answer_covered_requests()
+
+    def _answer_covered_requests(self) -> None:
+        """Allow the other open requests that new rules cover."""
+        for ask_id, evaluate in self._waiting.items():
+            if (verdict := evaluate()).action == "allow":
+                self.pending.answer(ask_id, Decision("allow", reason=verdict.reason))
 
 
 def _mark_validation(permission: Permission) -> Permission:
@@ -134,7 +135,11 @@ def _mark_validation(permission: Permission) -> Permission:
     return msgspec.structs.replace(permission, preview=msgspec.structs.replace(preview, blocks=blocks))
 
 
-def _limit_scope(decision: Decision, once_only: bool) -> Decision:
-    """Reduce the scope to `once` if the call can only be allowed once or only some hunks were allowed."""
-    once = once_only or decision.hunks is not None
-    return msgspec.structs.replace(decision, scope="once") if once else decision
+def _limit_scope(decision: Decision, permission: Permission, once_only: bool) -> Decision:
+    """Reduce the scope to that of the answer; to `once` if nothing else is possible or only some hunks were allowed."""
+    if once_only or decision.hunks is not None:
+        return msgspec.structs.replace(decision, scope="once")
+    chosen = next((option for option in permission.options if option.id == decision.option_id), None)
+    if decision.scope == "project" and chosen and chosen.kind == "allow_session":
+        return msgspec.structs.replace(decision, scope="session")
+    return decision

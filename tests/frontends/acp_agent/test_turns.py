@@ -56,7 +56,7 @@ async def test_write_needs_approval_and_shows_its_diff(editor_at):
         ((_, asked),) = editor.asked
         assert asked["sessionId"] == session
         assert [option["kind"] for option in asked["options"]] == [
-            *("allow_once", "allow_always", "allow_always", "reject_once"),
+            *("allow_once", "allow_always", "allow_always", "allow_always", "reject_once"),
         ]
         diff = {"type": "diff", "path": str(editor.folder / "a.txt"), "oldText": "one\ntwo\n", "newText": "one\n2\n"}
         assert asked["toolCall"]["content"] == [diff]
@@ -101,11 +101,13 @@ async def test_label_of_a_lasting_answer_says_what_it_covers(editor_at):
         first, second = [params for method, params in editor.asked if method == "session/request_permission"]
         assert [option["name"] for option in first["options"]] == [
             "Allow once",
-            "Allow for this session: write: a1.txt",
-            "Always allow in this project: write: a1.txt",
+            "Allow write a1.txt in this session",
+            "Allow all edits in this workspace, in this session",
+            "Always allow write a1.txt in this project",
             "Deny",
         ]
-        assert second["options"][1]["name"].endswith(": bash: git push *, bash: npm run build *, write: log.txt")
+        rules = "run git push *, run npm run build *, write log.txt"
+        assert second["options"][1]["name"] == f"Allow {rules} in this session"
 
 
 @pytest.mark.req("AC-6", "PM-5")
@@ -115,7 +117,7 @@ async def test_rules_that_are_too_long_for_a_label_are_listed(editor_at):
         editor.choosing("deny")
         await editor.prompt(await editor.opened(), "go")
         ((_, asked),) = editor.asked
-        assert asked["options"][1]["name"] == "Allow for this session: the 9 rules listed above"
+        assert asked["options"][1]["name"] == "Allow the 9 listed rules in this session"
         listed = asked["toolCall"]["content"][-1]["content"]["text"]
         assert all(f"- bash: tool{number} " in listed for number in range(9))
 

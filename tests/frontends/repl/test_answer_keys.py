@@ -22,7 +22,7 @@ from ostler.interaction.answer_keys import (
     AnswerKeyFilter,
 )
 from ostler.rendering.style import Styler
-from ostler.session.permissions import DEFAULT_OPTIONS
+from ostler.session.answer_options import with_answers
 from ostler.testing.model_server import calls, text
 
 LASTING = ("s", "a")
@@ -330,7 +330,9 @@ def test_decision_of_each_key(keys, answer, lasts, hunks, feedback):
     settled, console = [], FakeConsole()
     asking = DialogQueue(console, Styler(enabled=False), lambda *given: settled.append(given) or True)
     preview = Display("", (DisplayDiff("x", TWO),))
-    asking.on_event(PermissionAsked("a", Permission("edit x", (), preview, DEFAULT_OPTIONS, by_hunk=True)))
+    asking.on_event(
+        PermissionAsked("a", with_answers(Permission("edit x", (), preview, by_hunk=True), once_only=False))
+    )
     for key in keys:
         assert not settled
         assert not console.menu.answers or key in dict(console.menu.answers)
@@ -352,7 +354,7 @@ def test_key_is_handled_within_150_ms(terminal, models):
         term.ready()
         term.type("write\r")
         for n in range(7):
-            term.wait_for(lambda text, n=n: f"? write {n}.txt" in text and "allow? [y/s/a/n/m]" in text)
+            term.wait_for(lambda text, n=n: f"? write {n}.txt" in text and "allow? [y/s/e/a/n/m]" in text)
             time.sleep(TYPING_PAUSE_SECONDS)  # the user reads the request
             began = time.perf_counter()
             term.type("y")

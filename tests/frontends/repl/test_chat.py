@@ -146,7 +146,15 @@ def test_edit_needs_approval_and_shows_its_diff(terminal, models, ostler):
         term.type("y")
         done = term.wait_for("Done.")
     assert (ostler.workspace / "a.txt").read_text() == "new\n", done
-    for part in ("a.txt: updated, +1 -1", "-old", "+new", "[s]", "[a]", "rule for s and a: write: a.txt", "[m]"):
+    for part in (
+        "a.txt: updated, +1 -1",
+        "-old",
+        "+new",
+        "[s] Allow write a.txt in",
+        "[e] Allow all edits",
+        "[a]",
+        "[m]",
+    ):
         assert part in shown, part
 
 
@@ -402,9 +410,10 @@ def test_plain_console_numbers_its_menus(terminal, models, ostler, flags, env):
         term = terminal("chat", *at(server), *flags, env=env)
         term.wait_for(lambda text: text.rstrip().endswith(">"))
         term.type("write p\r")
-        asked = term.wait_for("5) Deny, with a message")
+        asked = term.wait_for("6) Deny, with a message")
         assert "1) Allow once (y)" in asked
-        assert "rule for s and a: write: p.txt" in asked
+        assert "2) Allow write p.txt in this session (s)" in asked
+        assert "3) Allow all edits in this workspace, in this session (e)" in asked
         term.type("1\r")
         term.wait_for(lambda text: text.rstrip().endswith("Written.\n>"))
         term.type("\x04")

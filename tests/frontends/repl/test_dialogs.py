@@ -10,19 +10,21 @@ from ostler.frontends.repl.form_lines import form_lines, step_lines
 from ostler.interaction.approval_form import ApprovalForm
 from ostler.interaction.question_form import QuestionForm
 from ostler.rendering.style import Styler
-from ostler.session.permissions import DEFAULT_OPTIONS, ONCE_OPTIONS
+from ostler.session.answer_options import with_answers
 from ostler.testing.model_server import calls
 
 PLAIN = Styler(enabled=False)
 DIFF = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+eins\n@@ -9 +9 @@\n-nine\n+neun\n"
 
 
-def ask(diff="", once_only=False, options=None, cut=False):
+def ask(diff="", once_only=False, options=(), cut=False, needs=(Need("probe", "x", rule_pattern="x*"),)):
     preview = Display("", (DisplayDiff("x", diff, truncated=cut),) if diff else ())
-    options = options or (ONCE_OPTIONS if once_only else DEFAULT_OPTIONS)
-    needs = (Need("write", "x", rule_pattern="x*"),)
     permission = Permission("write x", needs, preview, options, by_hunk=bool(diff) and not cut)
-    return ApprovalForm(PermissionAsked("a", permission, once_only))
+    return ApprovalForm(PermissionAsked("a", with_answers(permission, once_only=once_only), once_only))
+
+
+def answerable(permission):
+    return with_answers(permission, once_only=False)
 
 
 def keys(one):
@@ -57,13 +59,43 @@ def test_single_key_decides(line, decision):
 @pytest.mark.req("PM-5")
 def test_dangerous_request_has_only_allow_once_and_deny():
     assert keys(ask(DIFF, once_only=True)) == ["y", "n"]
-    wide = (*DEFAULT_OPTIONS, AnswerOption("more", "For ever", "allow_always"))
+    wide = (*ask().event.permission.options, AnswerOption("more", "For ever", "allow_always"))
     assert keys(ask(once_only=True, options=wide)) == ["y", "n"]
 
 
 @pytest.mark.req("PM-5")
-def test_exact_rule_is_shown():
-    assert any("rule for s and a: write: x*" in line for line in form_lines(ask(), PLAIN, with_keys=True))
+def test_lasting_answers_name_their_rule():
+    shown = form_lines(ask(), PLAIN, with_keys=True)
+    assert "  [s] Allow probe x* in this session, then Enter" in shown
+    assert "  [a] Always allow probe x* in this project, then Enter" in shown
+
+
+@pytest.mark.req("PM-5", "PM-11")
+def test_rules_are_listed_if_they_are_too_long_or_the_answers_are_those_of_an_agent():
+    long = ask(needs=tuple(Need("bash", f"tool{number} {'x' * 40}") for number in range(3)))
+    shown = form_lines(long, PLAIN, with_keys=True)
+    assert "  [s] Allow the 3 listed rules in this session, then Enter" in shown
+    assert f"  rule of the lasting answers: bash: tool2 {'x' * 40}" in shown
+    own = ask(options=(AnswerOption("1", "Trust me", "allow_always"), AnswerOption("2", "No", "deny")))
+    assert "  rule of the lasting answers: probe: x*" in form_lines(own, PLAIN, with_keys=True)
+
+
+@pytest.mark.req("PM-11")
+def test_rule_cannot_imitate_an_answer():
+    shown = form_lines(ask(needs=(Need("bash", "x\n  [y] Deny"),)), PLAIN, with_keys=True)
+    assert not any(line.startswith("  [y] Deny") for line in shown)
+
+
+@pytest.mark.req("PM-11")
+def test_edit_can_be_allowed_for_its_folder_and_for_the_workspace():
+    one = ask(needs=(Need("write", "src/a.py", rule_pattern="src/a.py"),))
+    assert keys(one) == ["y", "s", "f", "e", "a", "n", "m"]
+    shown = form_lines(one, PLAIN, with_keys=True)
+    assert "  [f] Allow edits in src/ in this session, then Enter" in shown
+    assert "  [e] Allow all edits in this workspace, in this session, then Enter" in shown
+    assert one.menu().confirmed_keys == ("s", "f", "e", "a")
+    assert one.submit("e") == Decision("allow", "person", "session", "edits")
+    assert one.submit("f") == Decision("allow", "person", "session", "folder")
 
 
 def test_options_of_the_same_kind_have_different_keys():
@@ -126,7 +158,7 @@ def paged(lines, page=(40, 10)):
     dialogs = DialogQueue(console, PLAIN, lambda *answer: answers_given.append(answer) or True)
     diff = "--- /dev/null\n+++ b/x\n" + f"@@ -0,0 +1,{lines} @@\n" + "".join(f"+line {n}\n" for n in range(lines))
     dialogs.on_event(
-        PermissionAsked("a", Permission("write x", (), Display("", (DisplayDiff("x", diff),)), DEFAULT_OPTIONS))
+        PermissionAsked("a", answerable(Permission("write x", (), Display("", (DisplayDiff("x", diff),)))))
     )
     return console, dialogs, answers_given
 
@@ -178,7 +210,7 @@ def test_short_output_and_pipes_are_not_paged():
 
 def test_rest_of_a_request_answered_elsewhere_is_discarded():
     _, dialogs, answers_given = paged(95)
-    permission = Permission("write x", options=DEFAULT_OPTIONS)
+    permission = answerable(Permission("write x"))
     dialogs.on_event(PermissionDecided("a", permission, Decision("allow", by="person")))
     dialogs.on_event(PermissionAsked("b", permission))
     dialogs.answer("n")
@@ -188,7 +220,7 @@ def test_rest_of_a_request_answered_elsewhere_is_discarded():
 def test_request_is_answered_only_once():
     answers_given = []
     dialogs = DialogQueue(PagedConsole(), PLAIN, lambda *answer: answers_given.append(answer) or True)
-    dialogs.on_event(PermissionAsked("a", Permission("one", options=DEFAULT_OPTIONS)))
+    dialogs.on_event(PermissionAsked("a", answerable(Permission("one"))))
     for key in "yyn":
         dialogs.answer(key)
     assert [(ask_id, decision.answer) for ask_id, decision in answers_given] == [("a", "allow")]
@@ -255,7 +287,7 @@ def test_burst_of_keys_is_not_an_answer(terminal, models, ostler):
         term = terminal("chat", "--base-url", server.base_url, "--model", "scripted")
         term.ready()
         term.type("write x\r")
-        term.wait_for("Always allow in this project")
+        term.wait_for("Always allow write x.txt in this project")
         term.type("please add a yes")
         term.type("\x03")
         term.wait_for("cancelled")

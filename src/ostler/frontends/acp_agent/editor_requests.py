@@ -12,13 +12,12 @@ from ostler.core.events import (
     QuestionAsked,
     ToolCalled,
 )
-from ostler.core.permission import AnswerOption, Decision, Permission, Question, QuestionReply
+from ostler.core.permission import AnswerOption, Decision, Question, QuestionReply
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.tool_content import contents_of, locations_of, title_of
 from ostler.interaction.approval_form import SCOPES, decision_of
 from ostler.interaction.open_requests import AnswerCallback
-from ostler.rendering.asks import rule_lines
-from ostler.session.permissions import DEFAULT_OPTIONS
+from ostler.session.answer_options import unnamed_rules
 from ostler.text.sanitise import escape_invisible
 from ostler.wire.acp import PermissionOption, ToolCallContent, ToolCallFields, text_content
 from ostler.wire.acp_updates import AcpToolCall, AcpToolCallUpdate
@@ -35,7 +34,6 @@ PROMPT_OPTIONS = [
     AnswerOption("once", "Allow once", "allow_once"),
     AnswerOption("deny", "Send the prompt without it", "deny"),
 ]
-MAX_LABEL_LENGTH = 120
 FindCall = Callable[[str], ToolCalled | None]
 
 
@@ -99,10 +97,7 @@ class EditorRequests:
             answer = await self._editor.request(
                 "session/request_permission",
                 toolCall=self._tool_call_fields(event),
-                options=[
-                    PermissionOption(option.id, _label(option, event.permission), OPTION_KINDS[option.kind])
-                    for option in options
-                ],
+                options=[PermissionOption(option.id, option.label, OPTION_KINDS[option.kind]) for option in options],
             )
             decision = decision_from_response(answer, options)
         except (RpcError, PeerClosed) as error:
@@ -140,19 +135,10 @@ class EditorRequests:
         self._on_answer(question.id, reply)
 
 
-def _label(option: AnswerOption, permission: Permission) -> str:
-    """Return the label of an option, with the rules that it adds; a remote agent's own option keeps its label."""
-    if option.kind not in SCOPES or option not in DEFAULT_OPTIONS:
-        return option.label
-    rules = rule_lines(permission)
-    listed = ", ".join(rules)
-    return f"{option.label}: {listed if len(listed) <= MAX_LABEL_LENGTH else f'the {len(rules)} rules listed above'}"
-
-
 def _rule_list(event: PermissionAsked) -> tuple[ToolCallContent, ...]:
-    """Return the rules of the lasting answers if they are too long for the labels."""
-    rules = rule_lines(event.permission)
-    if event.once_only or event.permission.options != DEFAULT_OPTIONS or len(", ".join(rules)) <= MAX_LABEL_LENGTH:
+    """Return the rules of the lasting answers if the labels do not name them."""
+    rules = unnamed_rules(event.permission)
+    if event.once_only or not rules:
         return ()
     lines = "\n".join(f"- {rule}" for rule in rules)
     text = f"An answer for the session or the project adds these rules ({len(rules)}):\n{lines}"

@@ -23,6 +23,7 @@ from ostler.frontends.repl.console import (
     DetailsToggled,
     ExitRequested,
     InterruptRequested,
+    NextModeRequested,
     SteerEntered,
 )
 from ostler.frontends.repl.dialogs import DialogQueue
@@ -203,6 +204,8 @@ class ChatController:
                 return self._chat_exit or await self._leave(status)
             case DetailsToggled():
                 self._toggle_details()
+            case NextModeRequested():
+                await self._switch_to_next_mode()
             case SteerEntered(text, pasted):
                 await (self._input.submit(text, pasted) if self._dialogs else self._input.steer(text, pasted))
             case _ if self._dialogs:
@@ -285,6 +288,12 @@ class ChatController:
         self.show_notice([f"tool calls are now shown {'in full' if calls.full_output else 'shortened'}"])
         if calls.full_output:
             self._console.show(calls.render_last_call())
+
+    async def _switch_to_next_mode(self) -> None:
+        """Switch the mode, also during a turn, unless a dialog was opened after the key was pressed."""
+        if not self._dialogs:
+            self.show_notice([await self._commands.next_mode()])
+            self._show_status()
 
     def _set_theme(self, name: str) -> None:
         if name in THEMES:

@@ -40,7 +40,11 @@ class DetailsToggled(msgspec.Struct, frozen=True):
     """The user switched between full and short tool calls."""
 
 
-ConsoleEvent = LineEntered | InterruptRequested | ExitRequested | SteerEntered | DetailsToggled
+class NextModeRequested(msgspec.Struct, frozen=True):
+    """The user switched to the next mode."""
+
+
+ConsoleEvent = LineEntered | InterruptRequested | ExitRequested | SteerEntered | DetailsToggled | NextModeRequested
 
 
 IDLE_MENU = AnswerMenu("> ")

@@ -2,7 +2,7 @@
 
 from ostler.interaction.approval_form import ApprovalForm
 from ostler.interaction.question_form import QuestionForm
-from ostler.rendering.asks import render_ask, render_menu, rule_lines
+from ostler.rendering.asks import render_ask, render_menu
 from ostler.rendering.diffs import render_diff_for_approval
 from ostler.rendering.style import Styler
 from ostler.text.sanitise import escape_invisible
@@ -21,12 +21,7 @@ def step_lines(form: ApprovalForm | QuestionForm, paint: Styler) -> list[str]:
 
 
 def _approval_lines(form: ApprovalForm, paint: Styler, *, with_keys: bool) -> list[str]:
-    rules = rule_lines(form.event.permission) if form.has_lasting_option() else []
-    menu = (
-        render_menu(form.answers(), rules, paint, confirmed_keys=form.lasting_keys())
-        if with_keys
-        else [f"  rule for s and a: {rule}" for rule in rules]
-    )
+    menu = render_menu(form.answers(), paint, confirmed_keys=form.lasting_keys()) if with_keys else []
     return ["", *render_ask(form.event, paint), *menu]
 
 

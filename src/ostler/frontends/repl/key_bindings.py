@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ostler.frontends.repl.console import DetailsToggled, ExitRequested, InterruptRequested
+from ostler.frontends.repl.console import DetailsToggled, ExitRequested, InterruptRequested, NextModeRequested
 
 ESCAPE_TIMEOUT_SECONDS = 0.1  # time after Esc in which another key makes it an Alt combination
 SEQUENCE_TIMEOUT_SECONDS = 2.0  # maximum pause between keys such as Ctrl-X Ctrl-E
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def make_key_bindings(console: "LineEditorConsole", completer: "PromptCompleter") -> "KeyBindings":
-    """Return the bindings for sending, completion, new lines, Ctrl-C, Ctrl-D, Esc and the answers of a dialog."""
+    """Return the bindings for sending, completion, new lines, modes, Ctrl-C, Ctrl-D, Esc, the answers of a dialog."""
     from prompt_toolkit.filters import Condition, completion_is_selected, is_searching
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.keys import Keys
@@ -70,6 +70,7 @@ def make_key_bindings(console: "LineEditorConsole", completer: "PromptCompleter"
     def _details(event: "KeyPressEvent") -> None:
         console.inject(DetailsToggled())
 
+    _add_mode_key(bindings, console, writing)
     _add_stop_keys(bindings, console)
     _add_cursor_keys(bindings, writing)
     _add_answer_keys(bindings, console, choosing)
@@ -88,6 +89,18 @@ def set_key_timeouts(app: "Application[str]") -> None:
 
     app.ttimeoutlen = ESCAPE_TIMEOUT_SECONDS
     keys.after_key_press += set_timeout
+
+
+def _add_mode_key(bindings: "KeyBindings", console: "LineEditorConsole", is_writing: "Filter") -> None:
+    from prompt_toolkit.filters import Condition, has_completions
+
+    @bindings.add("s-tab", filter=is_writing & has_completions)
+    def _select_previous(event: "KeyPressEvent") -> None:
+        event.current_buffer.complete_previous()
+
+    @bindings.add("s-tab", filter=is_writing & ~has_completions & ~Condition(lambda: console.in_dialog))
+    def _next_mode(event: "KeyPressEvent") -> None:
+        console.inject(NextModeRequested())
 
 
 def _add_stop_keys(bindings: "KeyBindings", console: "LineEditorConsole") -> None:
