@@ -15,7 +15,7 @@ from ostler.backends.engine.plugins.plugin import BUILT_IN_AGENTS
 from ostler.backends.engine.plugins.validation import ChangedFiles, ValidationChecks, no_changed_files
 from ostler.backends.engine.request_prefix import ProjectPrompt
 from ostler.backends.engine.role import FindRole, no_roles
-from ostler.backends.engine.system_prompt import base_prompt
+from ostler.core.package_data import read_text
 from ostler.core.tools import ToolSpec
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.settings.effective import Settings
@@ -96,5 +96,5 @@ def join_sections(sections: Sequence[PromptSection]) -> str:
 def prompt_sections(cwd: str, settings: Settings, tools: Sequence[ToolSpec] = ()) -> list[PromptSection]:
     """Return the sections of the system prompt, each with its name and origin."""
     return ProjectKnowledge(cwd, settings).prompt_sections(
-        base_prompt(), with_skills=any(tool.name == "skill" for tool in tools)
+        read_text("backends/engine/system.md"), with_skills=any(tool.name == "skill" for tool in tools)
     )

@@ -227,9 +227,9 @@ def make_model(
 
 def _tool_aliases() -> dict[str, str]:
     """Return the tool names of other agents, each with the name used here."""
-    from ostler.core.tool_aliases import TOOL_ALIASES
+    from ostler.core.tool_declarations import tool_declarations
 
-    return {alias: tool for tool, aliases in TOOL_ALIASES.items() for alias in aliases.split()}
+    return {alias: tool.name for tool in tool_declarations().values() for alias in tool.aliases}
 
 
 def make_http_client(profile: Profile, model: str = "", *, explain_cache: bool = False) -> "HttpModel":
