@@ -251,7 +251,8 @@ def make_http_client(profile: Profile, model: str = "", *, explain_cache: bool =
 
 
 def _make_model_settings(profile: Profile) -> "ModelSettings":
-    from ostler.models.model_settings import ModelSettings, Sampling, TokenPrice
+    from ostler.models.model_settings import ModelSettings, Sampling
+    from ostler.models.model_types import TokenPrice
 
     sampling = Sampling(profile.max_output_tokens, profile.temperature, profile.top_p, profile.thinking)
     configured = profile.price

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -13,8 +13,17 @@ from ostler.core.errors import OstlerError
 from ostler.http.client import HttpClient
 from ostler.http.url import BaseUrl
 from ostler.models.model_errors import ModelError
-from ostler.models.model_settings import ModelSettings, TokenPrice
-from ostler.models.model_types import ModelRequest, NoData, ReplyChunk, RequestNote, Usage
+from ostler.models.model_settings import ModelSettings
+from ostler.models.model_types import (
+    ModelClientDefaults,
+    ModelRequest,
+    NoData,
+    ReasoningForm,
+    ReplyChunk,
+    RequestNote,
+    TokenPrice,
+    Usage,
+)
 from ostler.models.prefix_comparer import PrefixComparer
 from ostler.models.request_content import min_limit
 from ostler.models.retry import RetryPolicy, stream_with_retries
@@ -52,7 +61,7 @@ class HttpModelConfig(msgspec.Struct, frozen=True):
     secret_mask: SecretMask = SecretMask()
 
 
-class HttpModel:
+class HttpModel(ModelClientDefaults):
     """A `ModelClient` over HTTP. A subclass encodes requests, reads replies and adapts to refusals.
 
     `reasoning` is how the server marked reasoning in earlier replies; empty until it did.
@@ -68,7 +77,7 @@ class HttpModel:
         self._request_sent = asyncio.Event()
         config.http.on_sent = self._request_sent.set
         self._window_refetched = False
-        self.reasoning: Literal["", "field", "tags"] = ""
+        self._reasoning: ReasoningForm = ""
         self._prefix_comparer = PrefixComparer() if config.explain_cache else None
 
     @property
@@ -90,6 +99,10 @@ class HttpModel:
         from ostler.models.context_windows import window_by_name
 
         return window_by_name(self.name)
+
+    @property
+    def reasoning(self) -> ReasoningForm:
+        return self._reasoning
 
     @property
     def price(self) -> TokenPrice | None:
@@ -189,7 +202,7 @@ class HttpModel:
                     async for chunk in chunks:
                         started = started or not isinstance(chunk, NoData)
                         yield self._add_cost(chunk) if isinstance(chunk, Usage) else chunk
-                self.reasoning = reader.collector.reasoning or self.reasoning
+                self._reasoning = reader.collector.reasoning or self._reasoning
                 self._refetch_window()
                 return
             except ModelError as failure:

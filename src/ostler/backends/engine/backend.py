@@ -267,24 +267,22 @@ class Engine:
 
     async def _wait_for_window(self, tools: Sequence[ToolSpec]) -> None:
         """Wait until the server's context window is known, if the request exceeds the smallest usual window."""
-        wait, records = getattr(self._model, "wait_for_window", None), self._context.records()
-        if wait is None:
-            return
+        records = self._context.records()
         prefix = find_prefix(records) or build_prefix(
             self._system(), self._project.parts(), tools, self._model.context_limit
         )
         size = fixed_size(prefix, guide_size(self._model, prefix)) + self._history.follow(records).size
         if self._estimator.tokens_for(size) > MIN_WINDOW:
-            await wait()
+            await self._model.wait_for_window()
 
     async def _report_window(self) -> None:
         """Report the context window again if the server named another one than the turn's last report.
 
         An interactive session waits a moment for the server, because the user sees the number now.
         """
-        if self._interactive and (wait := getattr(self._model, "wait_for_window", None)):
+        if self._interactive:
             with suppress(TimeoutError):
-                await asyncio.wait_for(wait(), WINDOW_WAIT_SECONDS)
+                await asyncio.wait_for(self._model.wait_for_window(), WINDOW_WAIT_SECONDS)
         last, limit = last_context_report(self._context.records()), self._model.context_limit
         if last and last.model == self._model.name and last.context_limit != limit:
             self._context.emit(UsageReported(last.model, 0, 0, 0, 0.0, last.context_used, limit))

@@ -58,8 +58,7 @@ def tools_size(prefix: PrefixBuilt, guide: int | None = None) -> int:
 
 def guide_size(model: ModelClient, prefix: PrefixBuilt) -> int | None:
     """Return the bytes of the text in which a model's dialect describes the tools; None if the API declares them."""
-    measure = getattr(model, "guide_size", None)
-    return measure([msgspec.convert(tool, ToolSpec) for tool in prefix.tools]) if measure else None
+    return model.guide_size([msgspec.convert(tool, ToolSpec) for tool in prefix.tools])
 
 
 def fixed_size(prefix: PrefixBuilt, guide: int | None = None) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -10,14 +10,22 @@ from ostler.models.call_ids import CallIds, used_call_ids
 from ostler.models.embedded.server import CONTEXT_WINDOW, RunningServer
 from ostler.models.embedded.step_protocol import StepParser, encode_request, step_schema
 from ostler.models.http_model import HttpModel
-from ostler.models.model_settings import TokenPrice
-from ostler.models.model_types import CallChunk, ModelRequest, NoData, ReplyChunk, ReplyFinished, TextChunk
+from ostler.models.model_types import (
+    CallChunk,
+    ModelClientDefaults,
+    ModelRequest,
+    NoData,
+    ReplyChunk,
+    ReplyFinished,
+    TextChunk,
+    TokenPrice,
+)
 
 MAX_REPLY_TOKENS = 1500
 LOADING_TEXT = "loading the embedded model"
 
 
-class EmbeddedModel:
+class EmbeddedModel(ModelClientDefaults):
     """A `ModelClient` whose server process starts with the first request and ends with `aclose`."""
 
     def __init__(
@@ -46,7 +54,7 @@ class EmbeddedModel:
         """The price, which is zero."""
         return TokenPrice()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         """Stream one reply: a step as text and at most one call."""
         if self._server is None or not self._server.is_alive:
             async with aclosing(self._load()) as notices:
