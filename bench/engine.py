@@ -4,7 +4,7 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import cast
 
 from ostler.backends.engine.backend import Engine
@@ -16,7 +16,15 @@ from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import Workspace
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.journal.records import ListRecords
-from ostler.models.model_types import CallChunk, ModelRequest, ReplyChunk, ReplyFinished, TextChunk, Usage
+from ostler.models.model_types import (
+    CallChunk,
+    ModelClientDefaults,
+    ModelRequest,
+    ReplyChunk,
+    ReplyFinished,
+    TextChunk,
+    Usage,
+)
 from ostler.models.openai_request import ServerQuirks, chat_body
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import open_test_session, run_turn
@@ -27,7 +35,7 @@ STEP_BUDGET_MS, HISTORY_BUDGET_MS = 2.0, 50.0
 MESSAGES = 5_000
 
 
-class InstantModel:
+class InstantModel(ModelClientDefaults):
     """A model that makes a number of calls and then answers, without delay."""
 
     name = "talker"
@@ -37,7 +45,7 @@ class InstantModel:
         self._calls_left = calls
         self._call_count = 0
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         self._call_count += 1
         yield TextChunk("I look at the next one.")
         if self._calls_left:

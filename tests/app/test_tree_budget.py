@@ -10,7 +10,7 @@ from ostler.app.run_options import RunOptions
 from ostler.app.session_manager import LocalSessionManager
 from ostler.core.events import ChildEnded, ChildStarted, ToolFinished
 from ostler.core.sessions import OpenSessionRequest
-from ostler.models.model_types import CallChunk, ReplyFinished, TextChunk, Usage
+from ostler.models.model_types import CallChunk, ModelClientDefaults, ReplyFinished, TextChunk, Usage
 from ostler.testing.session_fixture import run_turn
 
 CHILDREN = 4
@@ -19,7 +19,7 @@ PRICE = 0.001
 pytestmark = pytest.mark.req("EN-12", "MD-8")
 
 
-class RestlessModel:
+class RestlessModel(ModelClientDefaults):
     """A model whose first call starts children; each child calls tools forever, in parallel."""
 
     name = "restless"

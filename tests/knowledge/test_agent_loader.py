@@ -7,7 +7,7 @@ import pytest
 from ostler.core.permission import Need, Permission, Rule
 from ostler.knowledge.agent_loader import load_agents
 from ostler.knowledge.builtin_agents import builtin_agents
-from ostler.policy.presets import BASELINE, READ_ONLY_AGENT
+from ostler.policy.presets import BASELINE, EDITING_TOOLS
 from ostler.policy.verdict import Policy, evaluate_permission
 
 
@@ -72,8 +72,8 @@ def test_read_only_agents_cannot_write_even_with_grants(folders, key, subject, p
 
 def test_write_tools_of_the_policy_are_denied(folders):
     agents, _ = load(folders)
-    for rule in READ_ONLY_AGENT:
-        assert decide(agents["plan"], rule.key) == decide(agents["explore"], rule.key) == "deny"
+    for key in (*EDITING_TOOLS, "delete"):
+        assert decide(agents["plan"], key) == decide(agents["explore"], key) == "deny"
 
 
 LOCATIONS = [

@@ -12,7 +12,7 @@ from ostler.app.project import Project
 from ostler.app.project_knowledge import ProjectKnowledge
 from ostler.app.tool_host import builtin_tools
 from ostler.backends.engine.request_prefix import build_prefix, fixed_size
-from ostler.backends.engine.system_prompt import base_prompt
+from ostler.core.package_data import read_text
 from ostler.tools.task import TaskTool
 
 FILES = {
@@ -132,7 +132,7 @@ def test_request_prefix_is_smaller_for_a_small_window(folders, monkeypatch):
 
 @pytest.mark.req("EN-14")
 def test_prompt_asks_for_the_users_language():
-    assert "user's language" in base_prompt()
+    assert "user's language" in read_text("backends/engine/system.md")
 
 
 def test_prompt_consists_of_its_sections(folders, monkeypatch):

@@ -11,8 +11,8 @@ from model_helpers import collect, make_request, of_type, text_of
 from ostler.app.model_choice import choose_model, make_http_client, make_model
 from ostler.core.errors import BackendError, UsageError
 from ostler.models.http_model import HttpModel
-from ostler.models.model_settings import Sampling, TokenPrice
-from ostler.models.model_types import CallChunk, RetryScheduled, Usage
+from ostler.models.model_settings import Sampling
+from ostler.models.model_types import CallChunk, RetryScheduled, TokenPrice, Usage
 from ostler.settings.load import load
 from ostler.settings.model_profiles import Profile
 from ostler.settings.schema_models import PriceConfig

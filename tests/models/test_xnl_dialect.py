@@ -20,6 +20,7 @@ from ostler.models.dialects.xnl_guide import tool_details, tool_guide, tool_summ
 from ostler.models.model_types import (
     AssistantMessage,
     CallChunk,
+    ModelClientDefaults,
     ModelRequest,
     ReplyFinished,
     TextChunk,
@@ -156,7 +157,7 @@ async def test_no_call_starts_in_untagged_reasoning():
         ReplyFinished("stop"),
     ]
 
-    class Server:
+    class Server(ModelClientDefaults):
         replies: ClassVar = [
             reasoning_reply,
             reasoning_reply,

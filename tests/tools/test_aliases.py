@@ -5,9 +5,10 @@ import pytest
 from ostler.app.tool_host import builtin_tools, other_tools
 from ostler.core.errors import ToolError
 from ostler.core.events import ToolCalled
-from ostler.core.tool_aliases import TOOL_ALIASES, normalize_name, resolve_tool_name
+from ostler.core.tool_aliases import normalize_name, resolve_tool_name
+from ostler.core.tool_declarations import parse_declaration, tool_declarations, tool_names
 from ostler.settings.load import load
-from ostler.tools.aliases import PARAMETER_ALIASES, rename_arguments
+from ostler.tools.aliases import rename_arguments
 
 
 @pytest.fixture
@@ -16,17 +17,25 @@ def tools(tmp_path):
 
 
 def test_alias_tables_contain_only_existing_tools_and_parameters(tools):
-    assert set(TOOL_ALIASES) == set(tools)
-    assert set(PARAMETER_ALIASES) == set(tools)
-    for name, parameters in PARAMETER_ALIASES.items():
-        assert set(parameters) <= set(tools[name].accepts["properties"]), name
+    assert set(tool_names()) == set(tools)
+    for name, declared in tool_declarations().items():
+        assert set(declared.parameters) <= set(tools[name].accepts["properties"]), name
+        assert set(declared.usual) <= set(tools[name].accepts["properties"]), name
 
 
 def test_aliases_are_unambiguous():
-    tool_by_alias = {normalize_name(tool): tool for tool in TOOL_ALIASES}
-    for tool, names in TOOL_ALIASES.items():
-        for word in names.split():
-            assert tool_by_alias.setdefault(normalize_name(word), tool) == tool
+    tool_by_alias = {normalize_name(tool): tool for tool in tool_names()}
+    for tool in tool_declarations().values():
+        for word in tool.aliases:
+            assert tool_by_alias.setdefault(normalize_name(word), tool.name) == tool.name
+
+
+@pytest.mark.parametrize(
+    "header", ["", "kind: read", "---\nkind: no_kind\n---\n", "---\nkind: read\nchange: nothing\n---\n"]
+)
+def test_error_in_a_tool_declaration_names_the_file(header):
+    with pytest.raises(ValueError, match=r"tools/x\.md"):
+        parse_declaration("x", f"{header}\nText.")
 
 
 VOCABULARIES = {

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from ostler.app.tool_host import builtin_tools, other_tools, shell_replacement_tools
+from ostler.app.tool_host import builtin_tools, other_tools
 from ostler.core.errors import ToolError
 from ostler.core.events import PermissionAsked, PermissionDecided, ToolCalled, ToolFinished, ToolStarted
 from ostler.core.permission import Decision, Rule
@@ -40,7 +40,7 @@ def test_which_tools_are_offered(tmp_path):
     usual = {tool.spec.name for tool in builtin_tools(load(tmp_path, {"HOME": str(tmp_path)}))}
     assert usual == {"read", "list", "grep", "glob", "write", "edit", "patch", "bash", "todoread", "todowrite"}
     without = {tool.spec.name for tool in builtin_tools(load_settings(tmp_path, allow_shell=False))}
-    assert without == (usual - {"bash"}) | {tool.spec.name for tool in shell_replacement_tools()}
+    assert without == (usual - {"bash"}) | {tool.spec.name for tool in other_tools()} - {"task", "skill"}
 
 
 @pytest.mark.req("TL-3")

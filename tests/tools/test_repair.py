@@ -13,7 +13,8 @@ from ostler.app.tool_host import builtin_tools, other_tools
 from ostler.core.display import DisplayText
 from ostler.core.errors import ToolError
 from ostler.core.events import Notice, ToolCalled
-from ostler.core.tool_aliases import TOOL_ALIASES, resolve_tool_name
+from ostler.core.tool_aliases import resolve_tool_name
+from ostler.core.tool_declarations import tool_names
 from ostler.core.tools import ToolCall
 from ostler.settings.load import load
 from ostler.testing.fake_tool import FakeTool
@@ -90,7 +91,7 @@ async def test_share_of_repaired_calls_in_the_corpus(tools, workspace):
 async def test_no_broken_call_causes_an_internal_error(harness, monkeypatch):
     monkeypatch.setattr(search, "find_ripgrep", lambda *_: None)
     for number, case in enumerate(CORPUS):
-        if resolve_tool_name(case["tool"], TOOL_ALIASES) != "bash":
+        if resolve_tool_name(case["tool"], tool_names()) != "bash":
             result = await harness.call(case["tool"], case.get("arguments"), case.get("raw", ""))
             assert result.status in ("ok", "failed", "denied"), (number, case)
             assert "Internal error in the tool" not in result.for_model, (case, result.for_model)

@@ -92,8 +92,7 @@ async def check_model(cwd: str, flags: dict[str, str]) -> list[DoctorFinding]:
     client = choice.make("")
     try:
         stats = await _send_request(client)
-        if fetch_window := getattr(client, "fetch_window", None):
-            await fetch_window()  # a run fetches it in the background; here it must be known
+        await client.fetch_window()  # a run fetches it in the background; here it must be known
         findings += _findings(stats, client)
     except OstlerError as error:
         findings.append(DoctorFinding("answers", "error", error.fault.message, error.fault.hint))
@@ -118,7 +117,7 @@ def _findings(stats: _ReplyStats, client: ModelClient) -> list[DoctorFinding]:
         DoctorFinding("window", "ok", f"{client.context_limit:,} tokens"),
         _check_streaming(stats),
         *_check_tools(stats, client),
-        DoctorFinding("reasoning", "ok", _REASONING_FORMS.get(getattr(client, "reasoning", ""), "none seen")),
+        DoctorFinding("reasoning", "ok", _REASONING_FORMS.get(client.reasoning, "none seen")),
         _check_usage(stats.usage),
     ]
     return [*findings, DoctorFinding("trouble", "warning", stats.problem)] if stats.problem else findings
@@ -150,7 +149,7 @@ def _check_tools(stats: _ReplyStats, client: ModelClient) -> list[DoctorFinding]
     if not stats.calls:
         remedy = "try --dialect text or --dialect xnl, or another model"
         return [DoctorFinding("tools", "error", "the model did not call the tool", remedy)]
-    in_text = getattr(client, "called_by", "") == "text"
+    in_text = client.called_by == "text"
     dialect = DoctorFinding("dialect", "ok", "tool calls in the text" if in_text else "native API tool calls")
     if not stats.arguments_valid:
         remedy = "try --dialect text or --dialect xnl, or check the server's tool call parser"

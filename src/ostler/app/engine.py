@@ -16,8 +16,8 @@ from ostler.backends.engine.plugins.plugin import BUILT_IN_AGENTS
 from ostler.backends.engine.plugins.validation import ChangedFiles, ValidationChecks, no_changed_files
 from ostler.backends.engine.request_prefix import ProjectPrompt
 from ostler.backends.engine.role import FindRole, no_roles
-from ostler.backends.engine.system_prompt import base_prompt
 from ostler.backends.engine.text_edits.text_editing import TextEditing
+from ostler.core.package_data import read_text
 from ostler.core.tools import ToolSpec
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.settings.effective import Settings
@@ -103,4 +103,4 @@ def join_sections(sections: Sequence[PromptSection]) -> str:
 def prompt_sections(project: Project, tools: Sequence[ToolSpec] = ()) -> list[PromptSection]:
     """Return the sections of the system prompt, each with its name and origin."""
     with_skills = any(tool.name == "skill" for tool in tools)
-    return project.knowledge.prompt_sections(base_prompt(), with_skills=with_skills)
+    return project.knowledge.prompt_sections(read_text("backends/engine/system.md"), with_skills=with_skills)

@@ -11,6 +11,7 @@ from ostler.core.events import Notice, Reminded, Reverted, TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Backend, BackendContext, CommandRequest, CommandResult
 from ostler.core.sessions import SessionChange, SessionInfo, SessionStart
+from ostler.core.tool_declarations import tool_names
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.knowledge.hooks import HookEvent, HookSpec, hook_input
 from ostler.knowledge.source_folder import SourceFolder
@@ -23,7 +24,6 @@ MAX_CONTEXT_LENGTH = 10_000
 MAX_CONTINUATIONS = 3
 
 
-_READING_TOOLS = frozenset({"read", "list", "grep", "glob", "stat", "todoread", "todowrite", "skill"})
 # Workspaces in which a tool or a command of this process may have changed files. All runners of a session share this.
 _changed_workspaces: set[str] = set()
 
@@ -42,7 +42,7 @@ class HookRunner:
         """Return why a call is denied, or an empty string. A hook that fails denies the call."""
         payload = {"tool": call.tool, "arguments": msgspec.to_builtins(call.arguments)}
         reason, _ = await self._ask_all("before_tool", call.tool, payload)
-        if not reason and call.tool not in _READING_TOOLS:
+        if not reason and call.tool not in tool_names(lambda tool: not tool.effects):
             self.note_changes(context)
         if reason:
             context.emit(Notice("warning", f"a hook denied {call.tool}: {reason}"))

@@ -242,9 +242,9 @@ def make_model(
 
 def tool_aliases() -> dict[str, str]:
     """Return the tool names of other agents, each with the name used here."""
-    from ostler.core.tool_aliases import TOOL_ALIASES
+    from ostler.core.tool_declarations import tool_declarations
 
-    return {alias: tool for tool, aliases in TOOL_ALIASES.items() for alias in aliases.split()}
+    return {alias: tool.name for tool in tool_declarations().values() for alias in tool.aliases}
 
 
 def make_http_client(profile: Profile, model: str = "", *, explain_cache: bool = False) -> "HttpModel":
@@ -266,7 +266,8 @@ def make_http_client(profile: Profile, model: str = "", *, explain_cache: bool =
 
 
 def _make_model_settings(profile: Profile) -> "ModelSettings":
-    from ostler.models.model_settings import ModelSettings, Sampling, TokenPrice
+    from ostler.models.model_settings import ModelSettings, Sampling
+    from ostler.models.model_types import TokenPrice
 
     sampling = Sampling(profile.max_output_tokens, profile.temperature, profile.top_p, profile.thinking)
     configured = profile.price

@@ -1,11 +1,13 @@
 """Builds the tool host with the built-in tools and the hooks."""
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
 from ostler.app.project import Project
 from ostler.core.protocols import Tool, Workspace
+from ostler.core.tool_declarations import tool_names
 from ostler.settings.effective import Settings
 from ostler.tools.host import LocalToolHost
 
@@ -27,62 +29,23 @@ def make_tool_host(
 
 def builtin_tools(settings: Settings) -> list[Tool[Any]]:
     """Return the tools offered to models; those that replace shell commands only if there is no shell."""
-    from ostler.tools.edit import EditTool
-    from ostler.tools.glob import GlobTool
-    from ostler.tools.grep import GrepTool
-    from ostler.tools.list import ListTool
-    from ostler.tools.patch import PatchTool
-    from ostler.tools.read import ReadTool
-    from ostler.tools.todoread import TodoReadTool
-    from ostler.tools.todowrite import TodoWriteTool
-    from ostler.tools.write import WriteTool
-
-    tools: list[Tool[Any]] = [
-        ReadTool(),
-        ListTool(),
-        GrepTool(),
-        GlobTool(),
-        WriteTool(),
-        EditTool(),
-        PatchTool(),
-        TodoReadTool(),
-        TodoWriteTool(),
-    ]
     security = settings.config.security
-    if security.allow_shell is False:
-        return [*tools, *shell_replacement_tools()]
-    from ostler.tools.bash import BashTool
-
-    return [*tools, BashTool(security.danger_patterns, security.blacklist_patterns)]
-
-
-def shell_replacement_tools() -> list[Tool[Any]]:
-    """Return the tools that replace common shell commands."""
-    from ostler.tools.git_blame import GitBlameTool
-    from ostler.tools.git_diff import GitDiffTool
-    from ostler.tools.git_log import GitLogTool
-    from ostler.tools.git_show import GitShowTool
-    from ostler.tools.git_status import GitStatusTool
-    from ostler.tools.mkdir import MkdirTool
-    from ostler.tools.stat import StatTool
-    from ostler.tools.write_chunk import WriteChunkTool
-
-    return [
-        StatTool(),
-        MkdirTool(),
-        WriteChunkTool(),
-        GitStatusTool(),
-        GitDiffTool(),
-        GitLogTool(),
-        GitShowTool(),
-        GitBlameTool(),
-    ]
+    by_shell = "without-shell" if security.allow_shell is False else "with-shell"
+    names = tool_names(lambda tool: tool.offered in ("always", by_shell))
+    arguments = {"bash": (security.danger_patterns, security.blacklist_patterns)}
+    return [make_tool(name, *arguments.get(name, ())) for name in names]
 
 
 def other_tools() -> list[Tool[Any]]:
     """Return tools that can be called by name but are not offered to models by default."""
-    from ostler.knowledge.skills import SkillCatalogue
-    from ostler.tools.skill import SkillTool
-    from ostler.tools.task import TaskTool
+    return [make_tool(name) for name in tool_names(lambda tool: tool.offered in ("without-shell", "on-request"))]
 
-    return [*shell_replacement_tools(), TaskTool(), SkillTool(lambda: SkillCatalogue((), lambda name: False))]
+
+def make_tool(name: str, *arguments: object) -> Tool[Any]:
+    """Make the tool of this name, whose class is in the module of the same name."""
+    from ostler.tools.base_tool import BaseTool
+
+    classes = vars(import_module(f"ostler.tools.{name}")).values()
+    found = (entry for entry in classes if isinstance(entry, type) and issubclass(entry, BaseTool))
+    tool: Any = next(entry for entry in found if vars(entry).get("name") == name)
+    return tool(*arguments)  # type: ignore[no-any-return]  # mypy sees a module without types

@@ -1,6 +1,6 @@
 """Runs a slash command by name: a built-in one, a custom one, or a suggestion for a mistyped one."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from ostler.core.errors import UsageError
 from ostler.core.events import Envelope
@@ -36,7 +36,6 @@ INIT_PROMPT = (
 INPUT_HELP = (
     "  !command runs a command, @path attaches a file, @agent:name selects the agent for this and later prompts"
 )
-CommandHandler = Callable[[str], Awaitable[SlashCommandResult]]
 
 
 class CommandDispatcher:
@@ -50,24 +49,11 @@ class CommandDispatcher:
         self._new_id = new_id
         self.usage = UsageTracker()
         self.timeline = Timeline()
-        undo_commands = UndoCommands(session, services, self.timeline)
-        session_commands = SessionCommands(session, services, self.timeline, undo_commands)
-        info_commands = InfoCommands(session, services, self.usage)
-        self.choices = info_commands.choices
-        self.next_mode = info_commands.next_mode
-        self._builtins: dict[str, CommandHandler] = {
-            name: getattr(owner, name)
-            for owner, names in (
-                (undo_commands, "undo redo revert"),
-                (session_commands, "sessions resume fork export title compact uncompact"),
-                (
-                    info_commands,
-                    "status todo models agents mode thinking profile skills mcp permissions context cost doctor",
-                ),
-                (self, "help new diff memory init details theme steer quit"),
-            )
-            for name in names.split()
-        }
+        self.undo: UndoCommands = UndoCommands(session, services, self.timeline)
+        self.sessions: SessionCommands = SessionCommands(session, services, self.timeline, self.undo)
+        self.info: InfoCommands = InfoCommands(session, services, self.usage)
+        self.choices = self.info.choices
+        self.next_mode = self.info.next_mode
 
     def on_event(self, envelope: Envelope) -> None:
         self.usage.on_event(envelope.event)
@@ -76,11 +62,10 @@ class CommandDispatcher:
 
     async def run(self, name: str, rest: str) -> SlashCommandResult:
         """Run a command and return its result. Raises `OstlerError`."""
-        builtin = ALIASES.get(name, name)
-        if builtin in self._builtins:
-            if rest and not COMMANDS[builtin].hint:
+        if command := COMMANDS.get(ALIASES.get(name, name)):
+            if rest and not command.hint:
                 raise UsageError(f"/{name} takes no arguments", hint=f"run /{name} alone")
-            return await self._builtins[builtin](rest)
+            return await command.handler(self)(rest)
         if name in (command.name for command in self._session.info.commands):  # the backend expands it itself
             return StartTurn(Prompt(self._new_id(), (TextContent(f"/{name} {rest}".rstrip()),)))
         built = await self._services.expand(name, rest, self._session.call, self._source())
@@ -98,13 +83,13 @@ class CommandDispatcher:
         name = ALIASES.get(requested, requested)
         if name in COMMANDS:
             entry = COMMANDS[name]
-            return show_lines(f"  /{name} {entry.hint}".rstrip(), f"  {entry.description}")
+            return show_lines(f"  {entry.usage}", f"  {entry.description}")
         external = await self.external_commands()
         if requested:
             matching = [_command_line(command) for command in external if command.name == requested]
             return show_lines(*(matching or [await self._unknown_message(requested)]))
-        width = max(len(f"{name} {entry.hint}") for name, entry in COMMANDS.items())
-        builtins = [f"  /{f'{name} {entry.hint}':<{width}}  {entry.description}" for name, entry in COMMANDS.items()]
+        width = max(len(entry.usage) for entry in COMMANDS.values())
+        builtins = [f"  {entry.usage:<{width}}  {entry.description}" for entry in COMMANDS.values()]
         more = ["", "  custom commands and commands of the backend:", *map(_command_line, external)] if external else []
         return show_lines(*builtins, *more, "", INPUT_HELP)
 

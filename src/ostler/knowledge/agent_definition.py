@@ -5,9 +5,9 @@ from typing import Literal
 import msgspec
 
 from ostler.core.permission import Rule
+from ostler.core.tool_declarations import tool_names
 from ostler.knowledge.tool_lists import ToolSwitches, is_tool_allowed
 
-_WRITING_TOOLS = frozenset({"bash", "write", "edit", "patch", "task"})
 AgentMode = Literal["primary", "subagent", "all"]
 
 
@@ -40,7 +40,8 @@ class AgentDefinition(msgspec.Struct, frozen=True):
 
     def may_do_more_than(self, other: "AgentDefinition") -> bool:
         """Return whether the agent may do something that the other one may not, as far as their definitions show."""
-        names = {name for agent in (self, other) for layer in agent.tools for name, _ in layer} | _WRITING_TOOLS
+        named = {name for agent in (self, other) for layer in agent.tools for name, _ in layer}
+        names = named | {*tool_names(lambda tool: tool.effects)}
         return (
             (other.read_only and not self.read_only)
             or not set(other.restrictions) <= set(self.restrictions)

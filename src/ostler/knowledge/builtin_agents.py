@@ -1,12 +1,12 @@
 """Defines the built-in agents and the rules that make some of them read-only."""
 
-from pathlib import Path
-
+from ostler.core.package_data import read_text
 from ostler.core.permission import PolicyAction, Rule
+from ostler.core.tool_declarations import tool_names
 from ostler.knowledge.agent_definition import AgentDefinition, AgentMode
 from ostler.knowledge.tool_lists import ToolSwitches
 
-_READ_TOOLS = ("read", "list", "glob", "grep", "stat", "git_*", "todoread", "todowrite", "skill", "external_directory")
+_READ_TOOLS = (*tool_names(lambda tool: not tool.effects), "external_directory")
 _READ_ONLY_COMMANDS = ("ls *", "cat *", "grep *", "git status *", "git diff *", "git log *", "git show *")
 
 
@@ -62,5 +62,4 @@ def _make_agent(
 
 def _read_prompt(name: str) -> str:
     """Return the agent's own prompt, which follows the general one; `build` has none."""
-    file = Path(__file__).with_name("prompts") / f"{name}.md"
-    return "" if name == "build" else file.read_text(encoding="utf-8").strip()
+    return "" if name == "build" else read_text(f"knowledge/prompts/{name}.md")

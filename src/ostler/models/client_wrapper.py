@@ -1,35 +1,63 @@
 """Base class for model clients that wrap another client."""
 
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator, Sequence
 
-from ostler.models.model_types import ModelClient, ModelRequest, ReplyChunk
+from ostler.core.tools import ToolSpec
+from ostler.models.model_types import CallForm, ModelClient, ModelPrice, ModelRequest, ReasoningForm, ReplyChunk
 
 
 class ModelClientWrapper:
-    """Delegates everything to the wrapped client, also optional attributes (`price`, `guide_size` …)."""
+    """Delegates everything to the wrapped client."""
 
     def __init__(self, client: ModelClient) -> None:
         self._client = client
 
     @property
     def name(self) -> str:
-        """The model's id."""
         return self._client.name
 
     @property
     def context_limit(self) -> int:
-        """The context window in tokens; a default if it is unknown."""
         return self._client.context_limit
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+    @property
+    def price(self) -> ModelPrice:
+        return self._client.price
+
+    @property
+    def max_reply_tokens(self) -> int | None:
+        return self._client.max_reply_tokens
+
+    @property
+    def reasoning(self) -> ReasoningForm:
+        return self._client.reasoning
+
+    @property
+    def called_by(self) -> CallForm:
+        return self._client.called_by
+
+    def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
+        return self._client.guide_size(tools)
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         return self._client.stream(request)
 
-    async def aclose(self) -> None:
-        """Close the connection."""
-        await self._client.aclose()
+    async def fetch_window(self) -> int:
+        return await self._client.fetch_window()
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._client, name)
+    async def wait_for_window(self) -> None:
+        await self._client.wait_for_window()
+
+    @property
+    def edits_in_text(self) -> bool:
+        return self._client.edits_in_text
+
+    @property
+    def size_advice(self) -> str:
+        return self._client.size_advice
+
+    async def learn_size(self) -> None:
+        await self._client.learn_size()
+
+    async def aclose(self) -> None:
+        await self._client.aclose()

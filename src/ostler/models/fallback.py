@@ -2,15 +2,14 @@
 
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 
 import msgspec
 
 from ostler.core.errors import BackendError, OstlerError
-from ostler.core.tools import ToolSpec
+from ostler.models.client_wrapper import ModelClientWrapper
 from ostler.models.model_errors import RETRYABLE_CODES
-from ostler.models.model_settings import TokenPrice
 from ostler.models.model_types import CallChunk, FallbackStarted, ModelClient, ModelRequest, ReplyChunk, TextChunk
 
 # A failed profile is skipped for this long: trying it before every step would cost its retries each time.
@@ -27,7 +26,7 @@ class FallbackProfile(msgspec.Struct, frozen=True):
     make: Callable[[], ModelClient]
 
 
-class FallbackModel:
+class FallbackModel(ModelClientWrapper):
     """A `ModelClient` that uses the first profile not in its cooldown; its properties are that model's."""
 
     def __init__(
@@ -47,37 +46,15 @@ class FallbackModel:
         self._current = 0
 
     @property
-    def name(self) -> str:
-        """The id of the model that answered last."""
-        return self._get_client(self._current).name
-
-    @property
-    def context_limit(self) -> int:
-        """The context window of the model that answered last."""
-        return self._get_client(self._current).context_limit
-
-    @property
-    def price(self) -> TokenPrice | None:
-        """The token price of the model that answered last."""
-        return getattr(self._get_client(self._current), "price", None)
-
-    @property
-    def max_reply_tokens(self) -> int | None:
-        """The maximum tokens in a reply of the model that answered last, or None."""
-        return getattr(self._get_client(self._current), "max_reply_tokens", None)
+    def _client(self) -> ModelClient:  # type: ignore[override]  # the one that answered last
+        return self._get_client(self._current)
 
     async def wait_for_window(self) -> None:
         """Wait a few seconds for the context window of the model that answers next."""
         self._current = self._first_available()
-        if wait := getattr(self._get_client(self._current), "wait_for_window", None):
-            await wait()
+        await super().wait_for_window()
 
-    def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
-        """Return how many bytes the dialect's tool instructions take, or None without a dialect."""
-        measure = getattr(self._get_client(self._current), "guide_size", None)
-        return measure(tools) if measure else None
-
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         """Stream one reply. `FallbackStarted` precedes the reply of each other profile.
 
         A caller that stops at `FallbackStarted` and calls `stream` again gets the reply of that profile.
@@ -87,7 +64,7 @@ class FallbackModel:
         while True:
             has_output = False
             try:
-                async with aclosing(_closing_stream(self._get_client(self._current), request)) as chunks:
+                async with aclosing(self._client.stream(request)) as chunks:
                     async for chunk in chunks:
                         has_output = has_output or isinstance(chunk, TextChunk | CallChunk)
                         yield chunk
@@ -124,15 +101,3 @@ class FallbackModel:
         if client is None:
             client = self._clients[index] = self._fallbacks[index - 1].make()
         return client
-
-
-async def _closing_stream(client: ModelClient, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
-    """Stream the client's reply, closing its stream at the end."""
-    chunks = client.stream(request)
-    try:
-        async for chunk in chunks:
-            yield chunk
-    finally:
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()

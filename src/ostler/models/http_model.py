@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -13,8 +13,17 @@ from ostler.core.errors import OstlerError
 from ostler.http.client import HttpClient
 from ostler.http.url import BaseUrl
 from ostler.models.model_errors import ModelError
-from ostler.models.model_settings import ModelSettings, TokenPrice
-from ostler.models.model_types import ModelRequest, NoData, ReplyChunk, RequestNote, Usage
+from ostler.models.model_settings import ModelSettings
+from ostler.models.model_types import (
+    ModelClientDefaults,
+    ModelRequest,
+    NoData,
+    ReasoningForm,
+    ReplyChunk,
+    RequestNote,
+    TokenPrice,
+    Usage,
+)
 from ostler.models.prefix_comparer import PrefixComparer
 from ostler.models.request_content import min_limit
 from ostler.models.retry import RetryPolicy, stream_with_retries
@@ -53,7 +62,7 @@ class HttpModelConfig(msgspec.Struct, frozen=True):
     secret_mask: SecretMask = SecretMask()
 
 
-class HttpModel:
+class HttpModel(ModelClientDefaults):
     """A `ModelClient` over HTTP. A subclass encodes requests, reads replies and adapts to refusals.
 
     `reasoning` is how the server marked reasoning in earlier replies; empty until it did.
@@ -69,7 +78,7 @@ class HttpModel:
         self._request_sent = asyncio.Event()
         config.http.on_sent = self._request_sent.set
         self._window_refetched = False
-        self.reasoning: Literal["", "field", "tags"] = ""
+        self._reasoning: ReasoningForm = ""
         self._prefix_comparer = PrefixComparer() if config.explain_cache else None
 
     @property
@@ -93,6 +102,10 @@ class HttpModel:
         return window_by_name(self.name)
 
     @property
+    def reasoning(self) -> ReasoningForm:
+        return self._reasoning
+
+    @property
     def has_temperature(self) -> bool:
         """Whether the profile sets the temperature."""
         return self._config.settings.sampling.temperature is not None or "temperature" in self._config.extra
@@ -107,7 +120,7 @@ class HttpModel:
         enforced = reported.size if reported and reported.is_enforced else 0
         return is_small(parameters, self._config.context_window or enforced)
 
-    async def learn_size(self) -> None:
+    async def wait_for_size(self) -> None:
         """Wait a moment for the server's answer if the model's name does not tell its size."""
         from ostler.models.model_size import parameters_by_name
 
@@ -218,7 +231,7 @@ class HttpModel:
                     async for chunk in chunks:
                         started = started or not isinstance(chunk, NoData)
                         yield self._add_cost(chunk) if isinstance(chunk, Usage) else chunk
-                self.reasoning = reader.collector.reasoning or self.reasoning
+                self._reasoning = reader.collector.reasoning or self._reasoning
                 self._refetch_window()
                 return
             except ModelError as failure:

@@ -2,9 +2,7 @@
 
 import msgspec
 
-from ostler.models.model_types import ModelRequest, Thinking, Usage
-
-_MILLION = 1_000_000
+from ostler.models.model_types import ModelRequest, Thinking, TokenPrice
 
 
 class Sampling(msgspec.Struct, frozen=True):
@@ -24,21 +22,6 @@ class Sampling(msgspec.Struct, frozen=True):
             name: value for name, value in defaults.items() if value is not None and getattr(request, name) is None
         }
         return msgspec.structs.replace(request, **missing) if missing else request
-
-
-class TokenPrice(msgspec.Struct, frozen=True):
-    """Price in US dollars per million tokens. Without `cached`, cached tokens cost as much as other input."""
-
-    input: float = 0.0
-    output: float = 0.0
-    cached: float | None = None
-
-    def add_cost(self, usage: Usage) -> Usage:
-        """Return the usage with its cost. `tokens_in` includes the cached tokens."""
-        cached = min(usage.tokens_cached, usage.tokens_in)
-        per_cached = self.input if self.cached is None else self.cached
-        cost = (usage.tokens_in - cached) * self.input + cached * per_cached + usage.tokens_out * self.output
-        return msgspec.structs.replace(usage, cost=cost / _MILLION)
 
 
 class ModelSettings(msgspec.Struct, frozen=True):

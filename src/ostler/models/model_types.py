@@ -1,6 +1,6 @@
 """Types between engine and model clients: request, messages, reply chunks, and the `ModelClient` protocol."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -38,6 +38,8 @@ RequestMessage = UserMessage | SystemMessage | AssistantMessage | ToolResultsMes
 
 
 Thinking = Literal["off", "low", "medium", "high"]
+ReasoningForm = Literal["", "field", "tags"]
+CallForm = Literal["", "api", "text"]
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
@@ -98,6 +100,25 @@ class Usage(msgspec.Struct, frozen=True):
     cost: float | None = None
 
 
+class TokenPrice(msgspec.Struct, frozen=True):
+    """Price in US dollars per million tokens. Without `cached`, cached tokens cost as much as other input."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cached: float | None = None
+
+    def add_cost(self, usage: Usage) -> Usage:
+        """Return the usage with its cost. `tokens_in` includes the cached tokens."""
+        cached = min(usage.tokens_cached, usage.tokens_in)
+        per_cached = self.input if self.cached is None else self.cached
+        cost = (usage.tokens_in - cached) * self.input + cached * per_cached + usage.tokens_out * self.output
+        return msgspec.structs.replace(usage, cost=cost / 1_000_000)
+
+
+# None if it is unknown, "reported" if only replies report a cost.
+ModelPrice = TokenPrice | Literal["reported"] | None
+
+
 class NoData(msgspec.Struct, frozen=True):
     """No data has arrived for `seconds`. Earlier chunks remain valid."""
 
@@ -152,7 +173,7 @@ ReplyChunk = (
 
 
 class ModelClient(Protocol):
-    """One model at one endpoint. Its methods raise `BackendError`."""
+    """One model at one endpoint. Its methods raise `BackendError`. A class gets defaults from `ModelClientDefaults`."""
 
     @property
     def name(self) -> str:
@@ -162,7 +183,83 @@ class ModelClient(Protocol):
     def context_limit(self) -> int:
         """The context window in tokens; a default if it is unknown."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+    @property
+    def price(self) -> ModelPrice:
+        """The token price."""
+
+    @property
+    def max_reply_tokens(self) -> int | None:
+        """The maximum tokens in a reply, or None without a limit."""
+
+    @property
+    def reasoning(self) -> ReasoningForm:
+        """How the server marks reasoning; empty if none was seen."""
+
+    @property
+    def called_by(self) -> CallForm:
+        """Where the model's last call was found."""
+
+    def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
+        """Return how many bytes the tool instructions take, or None if tools are sent in the API's own form."""
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         """Stream one reply. It ends with `ReplyFinished`, or raises."""
 
+    async def fetch_window(self) -> int:
+        """Ask the server for the context window and return `context_limit`."""
+
+    async def wait_for_window(self) -> None:
+        """Wait a few seconds for the context window if it is being fetched."""
+
+    @property
+    def edits_in_text(self) -> bool:
+        """Whether the model edits in the text of its answers, because it is small."""
+
+    @property
+    def size_advice(self) -> str:
+        """Advice for the user about a small model, or an empty string."""
+
+    async def learn_size(self) -> None:
+        """Wait a moment for what the server reports about the size, if that decides how the model edits."""
+
     async def aclose(self) -> None: ...
+
+
+class ModelClientDefaults:
+    """A model client's members for a model of which nothing but its replies is known."""
+
+    @property
+    def price(self) -> ModelPrice:
+        return "reported"
+
+    @property
+    def max_reply_tokens(self) -> int | None:
+        return None
+
+    @property
+    def reasoning(self) -> ReasoningForm:
+        return ""
+
+    @property
+    def called_by(self) -> CallForm:
+        return ""
+
+    def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
+        return None
+
+    async def fetch_window(self: ModelClient) -> int:
+        return self.context_limit
+
+    async def wait_for_window(self) -> None:
+        return
+
+    @property
+    def edits_in_text(self) -> bool:
+        return False
+
+    @property
+    def size_advice(self) -> str:
+        return ""
+
+    async def learn_size(self) -> None:
+        return

@@ -5,11 +5,12 @@ from typing import Any, get_args
 
 from ostler.core.errors import UsageError
 from ostler.core.permission import Need, PolicyAction, Rule
-from ostler.core.tool_aliases import TOOL_ALIASES, resolve_tool_name
+from ostler.core.tool_aliases import resolve_tool_name
+from ostler.core.tool_declarations import tool_names
 from ostler.policy.wildcard import matches
 
-PERMISSION_KEYS = (*TOOL_ALIASES, "delete", "external_directory", "network", "agent")
-EDIT_TOOLS = frozenset({"write", "edit", "patch"})
+PERMISSION_KEYS = (*tool_names(), "delete", "external_directory", "network", "agent")
+EDIT_TOOLS = frozenset(tool_names(lambda tool: tool.edits_files))
 STRICTNESS: Mapping[PolicyAction, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -58,7 +59,7 @@ def _parse_action(value: object, key: str, origin: str) -> PolicyAction:
 
 
 def rule_matches(rule: Rule, need: Need) -> bool:
-    """Return whether a rule applies to a need; the key `edit` includes write, edit and patch."""
+    """Return whether a rule applies to a need; the key `edit` includes all tools that edit files."""
     if need.implied and rule.key != need.key:
         return False
     key_matches = matches(rule.key, need.key) or (rule.key == "edit" and need.key in EDIT_TOOLS)

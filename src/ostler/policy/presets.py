@@ -1,10 +1,13 @@
 """Built-in rule lists: the baseline, and what each flag and read-only mode adds."""
 
 from ostler.core.permission import Rule
+from ostler.core.tool_declarations import ToolDeclaration, tool_names
 
-READ_ONLY_TOOLS = ("read", "list", "glob", "grep", "stat", "git_*")
-SESSION_TOOLS = ("todoread", "todowrite")
-EDIT_KEYS = ("write", "edit", "patch", "mkdir", "write_chunk")
+EDITING_TOOLS = tool_names(lambda tool: tool.edits_files)
+
+
+def _asks(tool: ToolDeclaration) -> bool:
+    return tool.effects or bool(tool.permission)
 
 
 def allow_rules(origin: str, *keys: str) -> tuple[Rule, ...]:
@@ -14,26 +17,21 @@ def allow_rules(origin: str, *keys: str) -> tuple[Rule, ...]:
 
 BASELINE: tuple[Rule, ...] = (
     Rule("*", "*", "ask", "built-in"),
-    *allow_rules("built-in", *READ_ONLY_TOOLS, *SESSION_TOOLS),
-    Rule("write", "*", "ask", "built-in"),
-    Rule("patch", "*", "ask", "built-in"),
-    Rule("delete", "*", "ask", "built-in"),
-    Rule("skill", "*", "ask", "built-in"),
-    Rule("task", "*", "ask", "built-in"),
-    Rule("bash", "*", "ask", "built-in"),
+    *allow_rules("built-in", *tool_names(lambda tool: not _asks(tool))),
+    *(Rule(key, "*", "ask", "built-in") for key in (*tool_names(_asks), "delete", "network")),
     *(Rule("bash", f"{name} *", "allow", "built-in") for name in ("ls", "cat", "grep")),
-    Rule("network", "*", "ask", "built-in"),
     Rule("external_directory", "*", "deny", "built-in"),
 )
 
 # --yolo overrides the built-in deny rule for paths outside the workspace, but not a deny rule of the user.
 BASELINE_READING_ANYWHERE: tuple[Rule, ...] = (*BASELINE, Rule("external_directory", "*", "ask", "built-in"))
 
-WRITE_FLAG: tuple[Rule, ...] = allow_rules("--write", *EDIT_KEYS)
+WRITE_FLAG: tuple[Rule, ...] = allow_rules("--write", *EDITING_TOOLS)
 YOLO_FLAG: tuple[Rule, ...] = (
     *WRITE_FLAG,
     *allow_rules("--yolo", "external_directory"),
     Rule("bash", "outside the workspace: *", "allow", "--yolo"),
 )
-NON_INTERACTIVE: tuple[Rule, ...] = allow_rules("headless", "skill", "task")
-READ_ONLY_AGENT: tuple[Rule, ...] = tuple(Rule(key, "*", "deny", "read-only agent") for key in (*EDIT_KEYS, "delete"))
+NON_INTERACTIVE: tuple[Rule, ...] = allow_rules(
+    "headless", *tool_names(lambda tool: tool.permission == "ask-if-interactive")
+)

@@ -6,7 +6,7 @@ import msgspec
 
 from ostler.core.permission import Rule
 from ostler.core.sessions import Mode, Profile
-from ostler.policy.presets import EDIT_KEYS, allow_rules
+from ostler.policy.presets import EDITING_TOOLS, allow_rules
 
 
 class ProfileRules(msgspec.Struct, frozen=True):
@@ -51,8 +51,8 @@ class ModeRules(msgspec.Struct, frozen=True):
 MODES: Final[dict[Mode, ModeRules]] = {
     "ask": ModeRules("ask before edits and commands"),
     "accept-edits": ModeRules(
-        "workspace edits and sandboxed commands run without asking",
-        allow_rules("mode accept-edits", *EDIT_KEYS),
+        "edits and sandboxed commands in the workspace run without asking",
+        allow_rules("mode accept-edits", *EDITING_TOOLS),
         allow_sandboxed=True,
     ),
     "plan": ModeRules("nothing is changed", agent="plan"),

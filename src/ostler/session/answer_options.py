@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ostler.core.permission import AnswerOption, Decision, Need, Permission, Rule
-from ostler.policy.presets import EDIT_KEYS, allow_rules
+from ostler.policy.presets import EDITING_TOOLS, allow_rules
 from ostler.text.sanitise import escape_invisible
 
 ALLOW_ONCE, DENY = AnswerOption("once", "Allow once", "allow_once"), AnswerOption("deny", "Deny", "deny")
@@ -87,7 +87,7 @@ def _edit_options(needs: Sequence[Need]) -> tuple[AnswerOption, ...]:
 
 def _is_edit(need: Need) -> bool:
     """Return whether a need is to edit a file of the workspace; other paths are absolute."""
-    return need.key in EDIT_KEYS and need.danger == "ordinary" and need.subject[:1] not in ("", "/")
+    return need.key in EDITING_TOOLS and need.danger == "ordinary" and need.subject[:1] not in ("", "/")
 
 
 def _common_folder(needs: Sequence[Need]) -> str:

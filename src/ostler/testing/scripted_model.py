@@ -2,13 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from ostler.core.errors import BackendError
-from ostler.models.model_types import CallChunk, ModelRequest, ReplyChunk, ReplyFinished, TextChunk, ThoughtChunk, Usage
+from ostler.models.model_types import (
+    CallChunk,
+    ModelClientDefaults,
+    ModelRequest,
+    ReplyChunk,
+    ReplyFinished,
+    TextChunk,
+    ThoughtChunk,
+    Usage,
+)
 
 
 class ScriptedCall(msgspec.Struct, frozen=True):
@@ -34,7 +43,7 @@ class ScriptedLine(msgspec.Struct, frozen=True):
     check: Callable[[ModelRequest], None] | None = None
 
 
-class ScriptedModel:
+class ScriptedModel(ModelClientDefaults):
     """Plays its lines in order. A request without a line raises `BackendError`; see `finish` for unused lines."""
 
     def __init__(self, lines: Iterable[ScriptedLine], *, name: str = "scripted", context_limit: int = 32_000) -> None:
@@ -43,7 +52,7 @@ class ScriptedModel:
         self.requests: list[ModelRequest] = []
         self._lines = list(lines)
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         self.requests.append(request)
         number = len(self.requests)
         if number > len(self._lines):

@@ -9,112 +9,13 @@ import msgspec
 from ostler.core.errors import ToolError
 from ostler.core.protocols import Workspace
 from ostler.core.tool_aliases import normalize_name, strip_namespace
+from ostler.core.tool_declarations import tool_declarations
 
-_PATH_ALIASES = (
-    "file filename file_name file_path filepath target target_file absolute_path abs_path full_path path_name"
-)
-_FOLDER_ALIASES = (
-    f"{_PATH_ALIASES} dir directory folder dir_path directory_path relative_workspace_path root search_path cwd in"
-)
-_LIMIT_ALIASES = "max_results max_matches head_limit max_count max results_limit num_results maxfiles max_entries"
-
-# Names of each parameter in other agents' tools; every parameter also matches its own name in any spelling.
-PARAMETER_ALIASES: Mapping[str, Mapping[str, str]] = {
-    "read": {
-        "path": f"{_PATH_ALIASES} uri paths files file_paths",
-        "line": "offset start start_line line_start from from_line begin first_line line_number start_line_one_indexed",
-        "limit": "max_lines line_count num_lines lines_to_read length count line_limit n_lines",
-        "max_bytes": "bytes size_limit byte_limit",
-    },
-    "write": {
-        "path": _PATH_ALIASES,
-        "content": "contents text file_text data body file_content new_content code_content code",
-    },
-    "edit": {
-        "path": _PATH_ALIASES,
-        "old": "old_string old_str old_text find search search_string original old_code old_content from_text before",
-        "new": "new_string new_str new_text replace replacement replace_with new_code new_content to_text after with",
-        "replace_all": "all global replace_everywhere",
-        "edits": "replacements changes operations",
-    },
-    "patch": {"patch": "diff patch_text patch_content input command content text", "dry_run": "check"},
-    "list": {
-        "path": _FOLDER_ALIASES,
-        "depth": "max_depth levels recursion_depth level",
-        "limit": f"{_LIMIT_ALIASES} max_files",
-    },
-    "grep": {
-        "pattern": "query regex regexp search search_term text q expression search_pattern search_text term keyword",
-        "path": _FOLDER_ALIASES,
-        "include": "glob globs include_pattern file_pattern file_glob includes filter include_glob files patterns",
-        "type": "file_type language lang",
-        "ignore_case": "case_insensitive i insensitive nocase",
-        "literal": "fixed_strings fixed_string fixed plain_text is_literal f",
-        "context": "context_lines surrounding_lines c lines_around context_size",
-        "mode": "output_mode output format output_format",
-        "limit": _LIMIT_ALIASES,
-    },
-    "glob": {
-        "pattern": "glob glob_pattern query file_pattern name search_pattern patterns filename_pattern",
-        "path": _FOLDER_ALIASES.replace("file filename file_name ", ""),
-        "limit": f"{_LIMIT_ALIASES} max_files",
-    },
-    "bash": {
-        "command": "cmd script code shell_command command_line commands bash_command input cmdline",
-        "timeout": "timeout_seconds timeout_secs timeout_sec timeout_s time_limit",
-        "reason": "description explanation purpose why justification",
-        "background": "run_in_background is_background detached detach in_background",
-        "job": "bash_id shell_id job_id task_id process_id session_id id",
-    },
-    "todowrite": {"todos": "items todo_list tasks list todo plan steps todo_items"},
-    "todoread": {},
-    "task": {
-        "prompt": "instructions message task request details objective",
-        "title": "description name summary short_description objective",
-        "agent": "subagent_type subagent agent_type agent_name profile type",
-    },
-    "skill": {"name": "skill skill_name command skill_id id"},
-    "stat": {"path": _PATH_ALIASES},
-    "mkdir": {"path": f"{_PATH_ALIASES} dir directory folder dir_path directory_path dirname"},
-    "write_chunk": {
-        "path": _PATH_ALIASES,
-        "content": "chunk text data contents",
-        "final": "last is_last done eof is_final",
-    },
-    "git_status": {"path": _PATH_ALIASES, "repo": "repo_path repository cwd root"},
-    "git_diff": {
-        "path": _PATH_ALIASES,
-        "repo": "repo_path repository cwd root",
-        "from_ref": "from base ref commit sha from_commit ref1 start",
-        "to_ref": "to head_ref target_ref to_commit ref2 end",
-        "staged": "cached index",
-        "name_only": "names_only files_only",
-        "context_lines": "context unified",
-        "max_bytes": "limit_bytes",
-    },
-    "git_log": {
-        "path": _PATH_ALIASES,
-        "repo": "repo_path repository cwd root",
-        "ref": "branch rev revision sha commit from_ref",
-        "limit": "max_count n count_limit number max",
-        "skip": "offset",
-        "with_files": "files name_only show_files",
-    },
-    "git_show": {
-        "path": _PATH_ALIASES,
-        "repo": "repo_path repository cwd root",
-        "sha": "commit ref rev revision hash commit_sha object",
-        "patch": "diff show_patch",
-        "context_lines": "context unified",
-    },
-    "git_blame": {
-        "path": _PATH_ALIASES,
-        "repo": "repo_path repository cwd root",
-        "ref": "rev revision commit sha",
-        "line": "start start_line from line_start offset",
-        "limit": "max_lines count line_count",
-    },
-}
+_PATH = "file filename file_name file_path filepath target target_file absolute_path abs_path full_path path_name"
+_FOLDER = "dir directory folder dir_path directory_path relative_workspace_path root search_path cwd in"
+_LIMIT = "max_results max_matches head_limit max_count max results_limit num_results maxfiles max_entries"
+# Groups of names that the headers of several tools use.
+_GROUPS = {"PATH": _PATH.split(), "FOLDER": _FOLDER.split(), "LIMIT": _LIMIT.split()}
 
 # Arguments that only explain a call; they can be dropped.
 IGNORED_ARGUMENTS = frozenset(
@@ -139,7 +40,7 @@ async def translate_call(
     tool: str, called_as: str, arguments: Mapping[str, Any], workspace: Workspace
 ) -> TranslatedCall:
     """Translate the names and values of a call's arguments; unknown names are kept."""
-    if tool not in PARAMETER_ALIASES:
+    if tool not in tool_declarations():
         return TranslatedCall(tool, dict(arguments), called_as)
     from ostler.tools.alias_values import CONVERTERS, TRANSLATORS
 
@@ -187,9 +88,11 @@ def _pick_parameter(names: tuple[str, ...], key: str, arguments: Mapping[str, An
 def _parameters_by_alias(tool: str) -> dict[str, tuple[str, ...]]:
     """Map normalized names to the parameters they may mean, in order of preference."""
     found: dict[str, tuple[str, ...]] = {}
-    for parameter, words in PARAMETER_ALIASES.get(tool, {}).items():
-        for word in (parameter, *words.split()):
-            key = normalize_name(word)
+    declared = tool_declarations().get(tool)
+    for parameter, words in declared.parameters.items() if declared else ():
+        aliases = [alias for word in words for alias in _GROUPS.get(word, (word,))]
+        for name in (parameter, *aliases):
+            key = normalize_name(name)
             names = found.get(key, ())
             found[key] = (parameter, *names) if key == normalize_name(parameter) else (*names, parameter)
     return found

@@ -2,35 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
 from ostler.core.errors import ToolError
-from ostler.core.tools import ToolKind, ToolReach, ToolSpec
+from ostler.core.tool_declarations import tool_declarations
+from ostler.core.tools import ToolSpec
 
 P = TypeVar("P", bound=msgspec.Struct)
 
 
 class BaseTool(Generic[P]):
-    """Base class of tools; a subclass adds `permission` and `run`.
+    """Base class of tools; a subclass adds `permission` and `run`. The header of `tools/NAME.md` declares the rest.
 
     `unlisted` parameters are accepted but not part of the schema that the model gets.
     """
 
     name: ClassVar[str]
-    kind: ClassVar[ToolKind]
-    effects: ClassVar[bool] = True
-    reach: ClassVar[ToolReach] = "anything"
     unlisted: ClassVar[tuple[str, ...]] = ()
     params: type[P]
 
     @cached_property
     def spec(self) -> ToolSpec:
-        text = Path(__file__).with_name(f"{self.name}.md").read_text(encoding="utf-8").strip()
+        declared = tool_declarations()[self.name]
         listed = {name: value for name, value in self.accepts["properties"].items() if name not in self.unlisted}
-        return ToolSpec(self.name, self.kind, text, {**self.accepts, "properties": listed}, self.effects, self.reach)
+        schema = {**self.accepts, "properties": listed}
+        return ToolSpec(self.name, declared.kind, declared.description, schema, declared.effects, declared.reach)
 
     @cached_property
     def accepts(self) -> dict[str, Any]:
@@ -69,10 +67,10 @@ def example_call(spec: ToolSpec) -> str:
 
 def usual_parameters(spec: ToolSpec) -> Sequence[str]:
     """Return the parameters of a typical call: the usual ones of this tool, else the required ones."""
-    return _USUAL_PARAMETERS.get(spec.name) or spec.schema.get("required", ())
+    declared = tool_declarations().get(spec.name)
+    return (declared and declared.usual) or spec.schema.get("required", ())
 
 
-_USUAL_PARAMETERS = {"edit": ("path", "old", "new"), "bash": ("command",)}
 _SAMPLE_VALUES = {
     "path": "src/main.py",
     "command": "ls -la",

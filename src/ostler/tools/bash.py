@@ -41,8 +41,6 @@ class BashParams(msgspec.Struct):
 
 class BashTool(BaseTool[BashParams]):
     name = "bash"
-    kind = "execute"
-    reach = "commands"
     params = BashParams
 
     def __init__(self, danger_patterns: tuple[str, ...] = (), blacklist_patterns: tuple[str, ...] = ()) -> None:

@@ -35,8 +35,6 @@ class EditParams(msgspec.Struct, weakref=True, eq=False):
 
 class EditTool(BaseTool[EditParams]):
     name = "edit"
-    kind = "edit"
-    reach = "files"
     params = EditParams
     unlisted = ("hunks",)
 

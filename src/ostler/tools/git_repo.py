@@ -63,8 +63,6 @@ P = TypeVar("P", bound=RepoParams)
 class GitTool(BaseTool[P]):
     """Base class of the git tools, which are read-only."""
 
-    kind = "read"
-    effects = False
     unlisted: ClassVar[tuple[str, ...]] = ("repo",)
 
     async def permission(self, params: P, workspace: Workspace) -> Permission:

@@ -31,8 +31,6 @@ class GlobParams(msgspec.Struct):
 
 class GlobTool(BaseTool[GlobParams]):
     name = "glob"
-    kind = "search"
-    effects = False
     params = GlobParams
 
     async def permission(self, params: GlobParams, workspace: Workspace) -> Permission:

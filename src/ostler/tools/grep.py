@@ -43,8 +43,6 @@ class GrepParams(msgspec.Struct):
 
 class GrepTool(BaseTool[GrepParams]):
     name = "grep"
-    kind = "search"
-    effects = False
     unlisted = ("type",)
     params = GrepParams
 

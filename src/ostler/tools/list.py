@@ -28,8 +28,6 @@ class ListParams(msgspec.Struct):
 
 class ListTool(BaseTool[ListParams]):
     name = "list"
-    kind = "read"
-    effects = False
     unlisted = ("limit",)
     params = ListParams
 

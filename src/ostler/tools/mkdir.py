@@ -16,8 +16,6 @@ class MkdirParams(msgspec.Struct):
 
 class MkdirTool(BaseTool[MkdirParams]):
     name = "mkdir"
-    kind = "edit"
-    reach = "files"
     params = MkdirParams
 
     async def permission(self, params: MkdirParams, workspace: Workspace) -> Permission:

@@ -27,8 +27,6 @@ class PatchParams(msgspec.Struct, weakref=True, eq=False):
 
 class PatchTool(BaseTool[PatchParams]):
     name = "patch"
-    kind = "edit"
-    reach = "files"
     params = PatchParams
     unlisted = ("hunks",)
 

@@ -36,8 +36,6 @@ class ReadParams(msgspec.Struct):
 
 class ReadTool(BaseTool[ReadParams]):
     name = "read"
-    kind = "read"
-    effects = False
     unlisted = ("max_bytes",)
     params = ReadParams
 

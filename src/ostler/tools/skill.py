@@ -21,11 +21,9 @@ class SkillParams(msgspec.Struct):
 
 class SkillTool(BaseTool[SkillParams]):
     name = "skill"
-    kind = "read"
-    effects = False
     params = SkillParams
 
-    def __init__(self, skills: Callable[[], SkillCatalogue]) -> None:
+    def __init__(self, skills: Callable[[], SkillCatalogue] = lambda: SkillCatalogue((), lambda name: False)) -> None:
         self._skills = skills
 
     async def permission(self, params: SkillParams, workspace: Workspace) -> Permission:

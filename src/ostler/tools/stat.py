@@ -18,8 +18,6 @@ class StatParams(msgspec.Struct):
 
 class StatTool(BaseTool[StatParams]):
     name = "stat"
-    kind = "read"
-    effects = False
     params = StatParams
 
     async def permission(self, params: StatParams, workspace: Workspace) -> Permission:

@@ -22,8 +22,6 @@ class TaskParams(msgspec.Struct):
 
 class TaskTool(BaseTool[TaskParams]):
     name = "task"
-    kind = "other"
-    reach = "files"
     params = TaskParams
 
     def __init__(self, agents: Mapping[str, str] = MappingProxyType({})) -> None:

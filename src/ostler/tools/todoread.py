@@ -16,8 +16,6 @@ class TodoReadParams(msgspec.Struct):
 
 class TodoReadTool(BaseTool[TodoReadParams]):
     name = "todoread"
-    kind = "think"
-    effects = False
     params = TodoReadParams
 
     async def permission(self, params: TodoReadParams, workspace: Workspace) -> Permission:

@@ -32,8 +32,6 @@ class TodoWriteParams(msgspec.Struct):
 
 class TodoWriteTool(BaseTool[TodoWriteParams]):
     name = "todowrite"
-    kind = "think"
-    effects = False
     params = TodoWriteParams
 
     async def permission(self, params: TodoWriteParams, workspace: Workspace) -> Permission:

@@ -19,8 +19,6 @@ class WriteParams(msgspec.Struct):
 
 class WriteTool(BaseTool[WriteParams]):
     name = "write"
-    kind = "edit"
-    reach = "files"
     params = WriteParams
     unlisted = ("hunks",)
 

@@ -30,8 +30,6 @@ class WriteChunkTool(BaseTool[WriteChunkParams]):
     """Collects the pieces of each file in memory until the final one; unfinished files end with the session."""
 
     name = "write_chunk"
-    kind = "edit"
-    reach = "files"
     unlisted = ("mode",)
     params = WriteChunkParams
 

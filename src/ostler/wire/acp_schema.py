@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from ostler.core.package_data import read_data
 
 Schema = dict[str, Any]
 
@@ -23,7 +24,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 @cache
 def definitions() -> dict[str, Schema]:
     """Return the definitions of protocol version 1 by name, without descriptions and `_meta`."""
-    data: dict[str, Schema] = msgspec.json.decode(Path(__file__).with_name("acp_schema.json").read_bytes())
+    data: dict[str, Schema] = msgspec.json.decode(read_data("wire/acp_schema.json"))
     return data
 
 

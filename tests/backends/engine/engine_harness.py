@@ -7,7 +7,15 @@ from typing import Any
 
 from ostler.backends.engine.backend import Engine
 from ostler.core.errors import BackendError
-from ostler.models.model_types import CallChunk, ModelRequest, ReplyChunk, ReplyFinished, TextChunk, Usage
+from ostler.models.model_types import (
+    CallChunk,
+    ModelClientDefaults,
+    ModelRequest,
+    ReplyChunk,
+    ReplyFinished,
+    TextChunk,
+    Usage,
+)
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import ALLOW_ALL, open_test_session, run_turn
 from ostler.workspace.local_workspace import LocalWorkspace
@@ -27,7 +35,7 @@ class Reply:
         return self
 
 
-class Model:
+class Model(ModelClientDefaults):
     """Calls a function for each reply and records the requests."""
 
     def __init__(self, reply: Callable[[ModelRequest], Reply], *, limit: int = 32_000) -> None:

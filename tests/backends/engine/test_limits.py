@@ -13,7 +13,8 @@ from ostler.cli.arguments import Parser, add_limit_options
 from ostler.core.errors import UsageError
 from ostler.core.events import MessageDone, Notice, ToolFinished, UsageReported
 from ostler.models.client_factory import NetworkConfig, make_client
-from ostler.models.model_settings import ModelSettings, TokenPrice
+from ostler.models.model_settings import ModelSettings
+from ostler.models.model_types import TokenPrice
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.model_server import ScriptedModelServer, calls, text
 

@@ -21,6 +21,7 @@ from ostler.journal.records import ListRecords
 from ostler.models.model_types import (
     CallChunk,
     FallbackStarted,
+    ModelClientDefaults,
     ModelRequest,
     NoData,
     ReplyFinished,
@@ -34,7 +35,7 @@ from ostler.models.model_types import (
 READ = CallChunk("c1", "read", '{"path": "a"}')
 
 
-class Model:
+class Model(ModelClientDefaults):
     """Streams these chunks; an exception among them is raised."""
 
     name = "m"

@@ -12,7 +12,8 @@ from ostler.backends.engine.plugins.plugin import BUILT_IN_AGENTS
 from ostler.core.events import MessageDone, Notice, UsageReported
 from ostler.models.client_factory import NetworkConfig, make_client
 from ostler.models.fallback import COOLDOWN_SECONDS, FallbackModel, FallbackProfile
-from ostler.models.model_settings import ModelSettings, Sampling, TokenPrice
+from ostler.models.model_settings import ModelSettings, Sampling
+from ostler.models.model_types import TokenPrice
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.model_server import ScriptedModelServer, calls, raw, sse_event, sse_reply, status, text
 

@@ -132,8 +132,7 @@ class Engine:
             self._budget.leave(self._context)
 
     async def _run_loop(self, prompt: Prompt) -> TurnEnded:
-        if learn_size := getattr(self._model, "learn_size", None):
-            await learn_size()
+        await self._model.learn_size()
         tools = self._tools()
         send_role_prompt(self._context, self._role)
         await self._wait_for_window(tools)
@@ -269,7 +268,7 @@ class Engine:
     @property
     def _edits_in_text(self) -> bool:
         """Whether the model edits in the text of its answer, because it is small."""
-        return bool(self._project.text_editing.root) and bool(getattr(self._model, "edits_in_text", False))
+        return bool(self._project.text_editing.root) and self._model.edits_in_text
 
     def _tools(self) -> Sequence[ToolSpec]:
         tools = self._offered_tools()
@@ -284,23 +283,21 @@ class Engine:
 
     async def _wait_for_window(self, tools: Sequence[ToolSpec]) -> None:
         """Wait until the server's context window is known, if the request exceeds the smallest usual window."""
-        wait, records = getattr(self._model, "wait_for_window", None), self._context.records()
-        if wait is None:
-            return
+        records = self._context.records()
         prefix = find_prefix(records) or self._build_prefix(tools)
         size = fixed_size(prefix, guide_size(self._model, prefix)) + self._history.follow(records).size
         if self._estimator.tokens_for(size) > MIN_WINDOW:
-            await wait()
+            await self._model.wait_for_window()
 
     async def _report_window(self) -> None:
         """Report the context window again if the server named another one than the turn's last report, and advice.
 
         An interactive session waits a moment for the server, because the user sees the number now.
         """
-        if self._interactive and (wait := getattr(self._model, "wait_for_window", None)):
+        if self._interactive:
             with suppress(TimeoutError):
-                await asyncio.wait_for(wait(), WINDOW_WAIT_SECONDS)
-        if (advice := getattr(self._model, "size_advice", "")) and advice not in self._given_advice:
+                await asyncio.wait_for(self._model.wait_for_window(), WINDOW_WAIT_SECONDS)
+        if (advice := self._model.size_advice) and advice not in self._given_advice:
             self._given_advice.add(advice)
             self._context.emit(Notice("info", advice))
         last, limit = last_context_report(self._context.records()), self._model.context_limit

@@ -8,6 +8,7 @@ from ostler.backends.engine.text_edits.text_editing import TextEditing
 from ostler.backends.engine.token_estimate import FRAME_BYTES, TokenEstimator, byte_size
 from ostler.core.errors import BackendError
 from ostler.core.events import PrefixBuilt, PromptPart
+from ostler.core.tool_declarations import tool_names
 from ostler.core.tools import ToolSpec
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.knowledge.rules_files import RulesFile
@@ -17,7 +18,6 @@ from ostler.models.model_types import ModelClient
 SMALL_WINDOW = 12_000
 # Servers' usual default; a smaller request does not have to wait until the window is known.
 MIN_WINDOW = 4_096
-LARGE_WINDOW_TOOLS = frozenset(["patch", "todoread", "task", "glob"])
 MAX_PREFIX_SHARE = 0.5
 
 
@@ -50,7 +50,8 @@ def extend_prefix(prefix: PrefixBuilt, tools: Sequence[ToolSpec], window: int) -
 
 
 def _tools_for_window(tools: Sequence[ToolSpec], window: int) -> list[ToolSpec]:
-    return [tool for tool in tools if window > SMALL_WINDOW or tool.name not in LARGE_WINDOW_TOOLS]
+    omitted = () if window > SMALL_WINDOW else tool_names(lambda tool: tool.window == "large")
+    return [tool for tool in tools if tool.name not in omitted]
 
 
 def tools_size(prefix: PrefixBuilt, guide: int | None = None) -> int:
@@ -62,8 +63,7 @@ def tools_size(prefix: PrefixBuilt, guide: int | None = None) -> int:
 
 def guide_size(model: ModelClient, prefix: PrefixBuilt) -> int | None:
     """Return the bytes of the text in which a model's dialect describes the tools; None if the API declares them."""
-    measure = getattr(model, "guide_size", None)
-    return measure([msgspec.convert(tool, ToolSpec) for tool in prefix.tools]) if measure else None
+    return model.guide_size([msgspec.convert(tool, ToolSpec) for tool in prefix.tools])
 
 
 def fixed_size(prefix: PrefixBuilt, guide: int | None = None) -> int:

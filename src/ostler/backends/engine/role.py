@@ -1,6 +1,6 @@
 """The active agent's role in the engine: prompt, model, sampling, step limit."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import cast, get_args
 
 import msgspec
@@ -90,7 +90,7 @@ class SampledModel(ModelClientWrapper):
         self._role = role
         self._thinking = thinking
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         role = self._role
         return super().stream(
             msgspec.structs.replace(request, temperature=role.temperature, top_p=role.top_p, thinking=self._thinking)

@@ -1,6 +1,7 @@
 """The dialect protocol, and the client wrapper that applies one."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from itertools import groupby
 from typing import Literal, Protocol
 
@@ -10,9 +11,9 @@ from ostler.core.errors import BackendError
 from ostler.core.tools import ToolSpec
 from ostler.models.call_ids import CallIds, used_call_ids
 from ostler.models.client_wrapper import ModelClientWrapper
-from ostler.models.model_settings import TokenPrice
 from ostler.models.model_types import (
     CallChunk,
+    CallForm,
     ModelClient,
     ModelRequest,
     NoData,
@@ -77,23 +78,26 @@ class _DialectModel(ModelClientWrapper):
 
     def __init__(self, client: ModelClient, dialect: Dialect, *, edits_in_text: bool) -> None:
         super().__init__(client)
-        self.edits_in_text = edits_in_text
+        self._edits_in_text = edits_in_text
         self._dialect = dialect
-        self.called_by: Literal["", "api", "text"] = ""
+        self._called_by: CallForm = ""
         self._has_untagged_reasoning = False
         self._makes_api_calls = False
 
     @property
-    def price(self) -> TokenPrice | None:
-        """The token price, or None if it is unknown."""
-        return getattr(self._client, "price", None)
+    def called_by(self) -> CallForm:
+        return self._called_by
+
+    @property
+    def edits_in_text(self) -> bool:
+        return self._edits_in_text
 
     def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
         """Return how many bytes the tool instructions take, or None if tools are sent in the API's own form."""
         encoded = self._dialect.encode_request(ModelRequest("", (), tuple(tools)))
         return None if encoded.tools or not tools else len(encoded.system.encode("utf-8", "replace"))
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         """Stream one reply. If it breaks off, chunks held back come before the error."""
         reply = _DialectReply(
             self._dialect,
@@ -101,23 +105,19 @@ class _DialectModel(ModelClientWrapper):
             in_answer=not self._has_untagged_reasoning,
             makes_api_calls=self._makes_api_calls,
         )
-        chunks = self._client.stream(self._dialect.encode_request(request))
-        try:
-            async for chunk in chunks:
-                self._has_untagged_reasoning = self._has_untagged_reasoning or isinstance(chunk, TextReclassified)
-                self._makes_api_calls = self._makes_api_calls or isinstance(chunk, CallChunk)
-                for converted in _join_text(reply.feed(chunk)):
-                    if isinstance(converted, CallChunk):
-                        self.called_by = "api" if isinstance(chunk, CallChunk) else "text"
+        async with aclosing(self._client.stream(self._dialect.encode_request(request))) as chunks:
+            try:
+                async for chunk in chunks:
+                    self._has_untagged_reasoning = self._has_untagged_reasoning or isinstance(chunk, TextReclassified)
+                    self._makes_api_calls = self._makes_api_calls or isinstance(chunk, CallChunk)
+                    for converted in _join_text(reply.feed(chunk)):
+                        if isinstance(converted, CallChunk):
+                            self._called_by = "api" if isinstance(chunk, CallChunk) else "text"
+                        yield converted
+            except BackendError:
+                for converted in reply.flush(more_follows=True):
                     yield converted
-        except BackendError:
-            for converted in reply.flush(more_follows=True):
-                yield converted
-            raise
-        finally:
-            close = getattr(chunks, "aclose", None)
-            if close is not None:
-                await close()
+                raise
 
 
 def _without_start(chunk: ReplyChunk) -> ReplyChunk:

@@ -1,6 +1,6 @@
 """A model that edits in the text of its answers if it is small, else with API tool calls."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 import msgspec
 
@@ -44,7 +44,7 @@ class SizedModel(ModelClientWrapper):
     async def learn_size(self) -> None:
         """Wait a moment for what the server reports, if that decides how the model edits."""
         if self._decision is None and self._asks_size:
-            await self._http_model.learn_size()
+            await self._http_model.wait_for_size()
 
     @property
     def size_advice(self) -> str:
@@ -57,7 +57,7 @@ class SizedModel(ModelClientWrapper):
         """Return the bytes of the tool descriptions in the system prompt, or None if the API declares them."""
         return 0 if self.edits_in_text else None
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         self._decision = self.edits_in_text
         if not self._decision:
             return super().stream(request)

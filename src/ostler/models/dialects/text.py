@@ -1,10 +1,10 @@
 """The text dialect: tools described in the system prompt, calls as `<tool_call>` blocks."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
+from ostler.core.package_data import read_text
 from ostler.core.tools import ToolCall, ToolResult, ToolSpec
 from ostler.models.call_ids import CallIds
 from ostler.models.dialects.history import to_text_history
@@ -47,7 +47,7 @@ def _result_block(result: ToolResult, call: ToolCall | None) -> str:
 
 
 def _tool_guide(tools: Sequence[ToolSpec]) -> str:
-    guide = Path(__file__).with_name("text.md").read_text(encoding="utf-8").strip()
+    guide = read_text("models/dialects/text.md")
     return guide.format(tools="\n".join(map(_tool_line, tools)))
 
 

@@ -1,9 +1,9 @@
 """The XNL instructions for the model: notation, calling rules, and each tool."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
+from ostler.core.package_data import read_text
 from ostler.core.tools import ToolCall, ToolSpec
 from ostler.models.dialects.xnl_calls import qualified_name, write_calls
 from ostler.models.loose_json import write_json
@@ -45,7 +45,7 @@ def tool_details(tool: ToolSpec) -> str:
 
 
 def _read_text(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
+    return read_text(f"models/dialects/{name}")
 
 
 def _typescript_type(schema: Any, depth: int) -> str:

@@ -2,20 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from ostler.models.embedded.prefix_cache import PrefixCache
 from ostler.models.embedded.server import CONTEXT_WINDOW, RunningServer
 from ostler.models.http_model import HttpModel
-from ostler.models.model_settings import TokenPrice
-from ostler.models.model_types import ModelRequest, NoData, ReplyChunk
+from ostler.models.model_types import ModelClientDefaults, ModelRequest, NoData, ReplyChunk, TokenPrice
 
 MAX_REPLY_TOKENS = 1500
 LOADING_TEXT = "loading the embedded model"
 
 
-class EmbeddedModel:
+class EmbeddedModel(ModelClientDefaults):
     """A `ModelClient` whose server process starts with the first request and ends with `aclose`."""
 
     def __init__(
@@ -54,7 +53,7 @@ class EmbeddedModel:
         """The maximum tokens in a reply."""
         return MAX_REPLY_TOKENS
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         """Stream one reply, after notices while the model is loaded and while it reads the prompt."""
         if self._server is None or not self._server.is_alive:
             async with aclosing(self._load(request.system)) as notices:

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
+from ostler.core.package_data import read_text
 from ostler.policy import danger_programs as programs
 from ostler.policy import danger_tables
 from ostler.policy.danger_subcommands import DANGEROUS_SUBCOMMANDS
@@ -65,7 +65,7 @@ def load_known_verbs() -> dict[str, frozenset[str]]:
 
 
 def _read_table(name: str) -> list[str]:
-    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    text = read_text(f"policy/shell/{name}")
     return [line for line in text.splitlines() if line and line[0] != "#"]
 
 

@@ -1,11 +1,11 @@
 """Base class of protocol tools, which have no description for a model."""
 
 from functools import cached_property
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 
-from ostler.core.tools import ToolSpec
+from ostler.core.tools import ToolKind, ToolReach, ToolSpec
 from ostler.tools.base_tool import BaseTool
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -13,6 +13,10 @@ P = TypeVar("P", bound=msgspec.Struct)
 
 class ProtocolTool(BaseTool[P]):
     """Base class of tools that are called by a program, not by a model."""
+
+    kind: ClassVar[ToolKind]
+    effects: ClassVar[bool] = True
+    reach: ClassVar[ToolReach] = "anything"
 
     @cached_property
     def spec(self) -> ToolSpec:

@@ -12,8 +12,7 @@ from ostler.backends.engine.plugins.reply_limit import ReplyLimit
 from ostler.backends.engine.token_estimate import BYTES_PER_TOKEN, PLAUSIBLE_RATIOS
 from ostler.core.events import Notice, UsageReported
 from ostler.core.protocols import BackendContext
-from ostler.models.model_settings import TokenPrice
-from ostler.models.model_types import Usage
+from ostler.models.model_types import TokenPrice, Usage
 
 # If fewer tokens are left for a reply, the model is not queried.
 MIN_REPLY_TOKENS = 16

@@ -1,6 +1,7 @@
 """Plugin that detects a turn repeating itself: reminds the model first, then ends the turn."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
 from ostler.backends.engine.plugins.repetition import (
@@ -69,9 +70,9 @@ class LoopDetector(LoopPlugin):
 class RepetitionGuard(ModelClientWrapper):
     """A model whose reply is ended as soon as it only repeats itself."""
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
-        chunks, tail, unchecked = self._client.stream(request), "", 0
-        try:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
+        tail, unchecked = "", 0
+        async with aclosing(self._client.stream(request)) as chunks:
             async for chunk in chunks:
                 yield chunk
                 if not isinstance(chunk, TextChunk | ThoughtChunk):
@@ -83,9 +84,6 @@ class RepetitionGuard(ModelClientWrapper):
                 if is_repetitive(tail):
                     yield ReplyFinished("other")
                     return
-        finally:
-            if isinstance(chunks, AsyncGenerator):
-                await chunks.aclose()
 
 
 def _repeats(message: Message) -> bool:

@@ -1,7 +1,6 @@
 """Base class of loop plugins, and the turn view they receive."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
@@ -17,8 +16,7 @@ from ostler.core.message import Message
 from ostler.core.prompt import TextContent
 from ostler.core.protocols import BackendContext
 from ostler.core.tools import ToolSpec
-from ostler.models.model_settings import TokenPrice
-from ostler.models.model_types import ModelClient, ModelRequest, UserMessage
+from ostler.models.model_types import ModelClient, ModelPrice, ModelRequest, UserMessage
 
 BUILT_IN_AGENTS = InternalAgents()
 # Share of a fallback model's context window that a request built for another model may use.
@@ -73,16 +71,13 @@ class TurnView:
         return self.estimator.request_tokens(self.size)
 
     @property
-    def price(self) -> TokenPrice | Literal["reported"] | None:
-        """The model's price; None if it is unknown, "reported" if only its replies report a cost."""
-        price: TokenPrice | Literal["reported"] | None = getattr(self.model, "price", "reported")
-        return price
+    def price(self) -> ModelPrice:
+        return self.model.price
 
     @property
     def max_reply_tokens(self) -> int:
         """The longest possible reply in tokens: from the profile, or what the context window leaves."""
-        limit: int | None = getattr(self.model, "max_reply_tokens", None)
-        return limit or max(self.model.context_limit - self.tokens, 0)
+        return self.model.max_reply_tokens or max(self.model.context_limit - self.tokens, 0)
 
     def request(self) -> ModelRequest:
         """Build the next request."""
@@ -94,8 +89,8 @@ class TurnView:
 
     async def _check_fallback_fits(self) -> None:
         """Raise `BackendError` if the request is too long for the model that takes over."""
-        if self.tokens > MIN_WINDOW and (wait := getattr(self.model, "wait_for_window", None)):
-            await wait()
+        if self.tokens > MIN_WINDOW:
+            await self.model.wait_for_window()
         if self.tokens > self.model.context_limit * MAX_FALLBACK_SHARE:
             raise BackendError(
                 f"the conversation of about {self.tokens} tokens is too long for {self.model.name}, "

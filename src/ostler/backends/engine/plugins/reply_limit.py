@@ -1,6 +1,6 @@
 """Model wrapper that limits the length of replies to the remaining budget."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import msgspec
 
@@ -55,7 +55,7 @@ class ReplyLimitedModel(ModelClientWrapper):
         """
         self._limit, self._on_size, self._is_limited, self.hit_limit = limit, on_size, is_limited, False
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         chunks, size, counted, complete = self._client.stream(self._with_limit(request)), 0, 0, False
         try:
             async for chunk in chunks:
@@ -70,8 +70,7 @@ class ReplyLimitedModel(ModelClientWrapper):
                     await self._check_fallback()
                     self._require_recount()
         finally:
-            if isinstance(chunks, AsyncGenerator):
-                await chunks.aclose()
+            await chunks.aclose()
             if size or complete:
                 self._on_size(size)
 
