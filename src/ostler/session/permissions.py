@@ -10,7 +10,6 @@ from ostler.core.permission import Decision, Need, Permission, Rule, Verdict
 from ostler.core.protocols import StandingRules
 from ostler.core.tools import CallOrigin
 from ostler.policy.verdict import NON_INTERACTIVE_STEP, Policy, evaluate_permission, needs_to_approve
-from ostler.session.answer_options import rules_of_decision, with_answers
 from ostler.session.pending_answers import PendingAnswers
 
 
@@ -98,6 +97,8 @@ class PermissionDecider:
     async def _ask(self, permission: Permission, once_only: bool, evaluate: Callable[[], Verdict]) -> Decision:
         """Ask the user. Their approval is checked again, because the rules may have changed in the meantime."""
         ask_id = self._new_id("ask")
+        from ostler.session.answer_options import with_answers  # imported late: most calls need no answer
+
         permission = with_answers(permission, once_only=once_only)
         self._emit(PermissionAsked(ask_id, permission, once_only))
         decision = Decision("cancel", by="nobody")
@@ -115,6 +116,8 @@ class PermissionDecider:
     def _store_rules(self, permission: Permission, decision: Decision) -> None:
         if decision.answer != "allow" or decision.scope == "once":
             return
+        from ostler.session.answer_options import rules_of_decision
+
         for rule in rules_of_decision(permission, decision):
             if decision.scope == "project":
                 self.standing_rules.add(rule)
