@@ -62,7 +62,7 @@ class OpenRequests:
             case PermissionDecided(ask_id) if ask_id in self._forms:
                 return self._close(ask_id, describe_decision(event))
             case QuestionAnswered(question_id, reply) if question_id in self._forms:
-                return self._close(question_id, reply.action)
+                return self._close(question_id, f"{reply.action}{_by_whom(reply)}")
             case _:
                 pass
         return None
@@ -90,11 +90,15 @@ class OpenRequests:
 
 def describe_decision(event: PermissionDecided) -> str:
     """Return the decision in one line."""
-    decision = event.decision
+    decision, by = event.decision, _by_whom(event.decision)
     scope = {"session": " for this session", "project": " always in this project"}.get(decision.scope, "")
     if decision.feedback:
-        return f"{decision.answer}, with your message"  # the message is shown below, with the denied call
+        return f"{decision.answer}{by}, with {'the' if by else 'your'} message"  # the message is shown below, with the denied call
     if decision.hunks is not None:
-        return f"{decision.answer}, only hunk{'s' * (len(decision.hunks) > 1)} {', '.join(map(str, decision.hunks))}"
+        return f"{decision.answer}{by}, only hunk{'s' * (len(decision.hunks) > 1)} {', '.join(map(str, decision.hunks))}"
     reason = decision.reason.partition("\n")[0]
-    return f"{decision.answer}{scope}{f': {escape_invisible(reason)}' if reason else ''}"
+    return f"{decision.answer}{scope}{by}{f': {escape_invisible(reason)}' if reason else ''}"
+
+
+def _by_whom(answer: Decision | QuestionReply) -> str:
+    return f" by {escape_invisible(answer.who)}" if answer.who else ""

@@ -56,7 +56,8 @@ class SessionLog:
                 tool = self._tool_names.pop(result.call_id, "call")
                 return f"{tool} {result.status} ({result.call_id}): {result.for_human.summary}"
             case PermissionDecided(_, permission, decision):
-                return f"{decision.answer} by {decision.by}: {permission.title}"
+                who = f" {decision.who}" if decision.who else ""
+                return f"{decision.answer} by {decision.by}{who}: {permission.title}"
             case _:
                 return _describe_session_event(event)
 

@@ -120,8 +120,9 @@ class PermissionDecider:
     def _store_rules(self, permission: Permission, decision: Decision) -> None:
         if decision.answer != "allow" or decision.scope == "once":
             return
+        answered = f"answer of {decision.who}" if decision.who else "your answer"
         for need in permission.needs:
-            rule = Rule(need.key, need.rule_pattern or need.subject, "allow", f"your answer: {decision.scope}")
+            rule = Rule(need.key, need.rule_pattern or need.subject, "allow", f"{answered}: {decision.scope}")
             if decision.scope == "project":
                 self.standing_rules.add(rule)
             self._emit(RuleAdded(rule, decision.scope))

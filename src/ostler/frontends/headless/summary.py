@@ -91,7 +91,10 @@ class SummaryBuilder:
                 self._add_tool_result(result)
             case PermissionDecided(_, permission, decision) if decision.answer == "deny":
                 self._decided_calls.add(permission.call_id)
-                self._refusals.append(f"{permission.title} ({decision.reason})")
+                reason = decision.reason
+                if decision.who:
+                    reason = f"denied by {decision.who}: {reason or decision.feedback}".removesuffix(": ")
+                self._refusals.append(f"{permission.title} ({reason})")
             case UsageReported() as usage:
                 self._add_usage(usage)
             case Notice(_, text):
