@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 
 from ostler.core.errors import ToolError
-from ostler.core.tools import ToolKind, ToolReach, ToolSpec
+from ostler.core.tools import ToolKind, ToolPlace, ToolReach, ToolSpec
 
 P = TypeVar("P", bound=msgspec.Struct)
 
@@ -23,6 +23,7 @@ class BaseTool(Generic[P]):
     kind: ClassVar[ToolKind]
     effects: ClassVar[bool] = True
     reach: ClassVar[ToolReach] = "anything"
+    runs_in: ClassVar[ToolPlace] = "workspace"
     unlisted: ClassVar[tuple[str, ...]] = ()
     params: type[P]
 
@@ -30,7 +31,8 @@ class BaseTool(Generic[P]):
     def spec(self) -> ToolSpec:
         text = Path(__file__).with_name(f"{self.name}.md").read_text(encoding="utf-8").strip()
         listed = {name: value for name, value in self.accepts["properties"].items() if name not in self.unlisted}
-        return ToolSpec(self.name, self.kind, text, {**self.accepts, "properties": listed}, self.effects, self.reach)
+        schema = {**self.accepts, "properties": listed}
+        return ToolSpec(self.name, self.kind, text, schema, self.effects, self.reach, self.runs_in)
 
     @cached_property
     def accepts(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ class SkillTool(BaseTool[SkillParams]):
     name = "skill"
     kind = "read"
     effects = False
+    runs_in = "workspace"  # where the files of the skills are
     params = SkillParams
 
     def __init__(self, skills: Callable[[], SkillCatalogue]) -> None:

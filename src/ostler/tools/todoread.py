@@ -18,6 +18,7 @@ class TodoReadTool(BaseTool[TodoReadParams]):
     name = "todoread"
     kind = "think"
     effects = False
+    runs_in = "session"
     params = TodoReadParams
 
     async def permission(self, params: TodoReadParams, workspace: Workspace) -> Permission:

@@ -34,6 +34,7 @@ class TodoWriteTool(BaseTool[TodoWriteParams]):
     name = "todowrite"
     kind = "think"
     effects = False
+    runs_in = "session"
     params = TodoWriteParams
 
     async def permission(self, params: TodoWriteParams, workspace: Workspace) -> Permission:

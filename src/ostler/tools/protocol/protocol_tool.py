@@ -16,4 +16,4 @@ class ProtocolTool(BaseTool[P]):
 
     @cached_property
     def spec(self) -> ToolSpec:
-        return ToolSpec(self.name, self.kind, "", self.accepts, self.effects, self.reach)
+        return ToolSpec(self.name, self.kind, "", self.accepts, self.effects, self.reach, self.runs_in)
