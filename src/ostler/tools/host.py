@@ -1,6 +1,6 @@
 """Tool host: resolves a call, asks the policy, runs the tool and limits the result."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -8,15 +8,17 @@ import msgspec
 
 from ostler.core.display import Display, DisplayDiff, DisplayText
 from ostler.core.errors import Fault, ToolError
-from ostler.core.events import ToolCalled, ToolStarted
+from ostler.core.events import ToolCalled, ToolsChanged, ToolStarted
 from ostler.core.permission import Decision, Permission
 from ostler.core.protocols import BackendContext, Tool, Workspace
+from ostler.core.tool_source import ToolSource
 from ostler.core.tools import ToolCall, ToolPlace, ToolResult, ToolSpec
 from ostler.text.secret_masker import MASK_MARKER
 from ostler.tools.call_resolution import ResolvedCall, resolve_call
 from ostler.tools.local_tool_context import LocalToolContext
 from ostler.tools.output_limit import limit_output
 from ostler.tools.partial_call import HUNKS_ARGUMENT, restrict_to_hunks
+from ostler.tools.tool_sources import ToolSources
 
 
 class CallInterceptor(Protocol):
@@ -38,7 +40,7 @@ class LocalToolHost:
         hidden_tools: Callable[[], Iterable[Tool[Any]]] = tuple,
         is_offered: Callable[[str], bool] = lambda tool: True,
         interceptor: CallInterceptor | None = None,
-        dynamic_tools: Callable[[], Mapping[str, Tool[Any]]] = dict,
+        sources: Sequence[ToolSource] = (),
         place: ToolPlace | None = None,
     ) -> None:
         """`hidden_tools` can be called but are not listed; they are created on first use, for a faster start.
@@ -47,12 +49,13 @@ class LocalToolHost:
 
         With a `place` the host has only the tools that run there, because the others run on another machine.
 
-        `dynamic_tools` are tools by name that may change, such as those of MCP servers; they replace no other tool.
+        `sources` have tools that may change, such as those of MCP servers; they replace no other tool.
         """
         self._place = place
         self._tools = self._by_name(tools)
         self._make_hidden_tools = hidden_tools
-        self._dynamic_tools = dynamic_tools
+        self._sources = ToolSources(sources, self._report_change)
+        self._context: BackendContext | None = None
         self._workspace = workspace
         self._is_offered = is_offered
         self._interceptor = interceptor
@@ -65,19 +68,25 @@ class LocalToolHost:
         return {tool.spec.name: tool for tool in tools if self._place in (None, tool.spec.runs_in)}
 
     async def open(self, context: BackendContext) -> None:
-        """Do nothing; local tools need no setup."""
+        """Open the sources of tools; none of them is waited for."""
+        self._context = context
+        self._sources.open(context)
+
+    def _report_change(self) -> None:
+        if self._context:
+            self._context.emit(ToolsChanged(tuple(spec.name for spec in self.specs())))
 
     def specs(self) -> Sequence[ToolSpec]:
         return [tool.spec for name, tool in self._visible_tools().items() if self._is_offered(name)]
 
     def _visible_tools(self) -> dict[str, Tool[Any]]:
-        # Evaluated per dynamic tool, so that hidden tools are not created without any.
-        dynamic = {
+        # Evaluated per tool of a source, so that hidden tools are not created without any.
+        more = {
             name: tool
-            for name, tool in self._dynamic_tools().items()
+            for name, tool in self._sources.tools().items()
             if self._place in (None, tool.spec.runs_in) and name not in self._tools | self._hidden_tools
         }
-        return self._tools | dynamic
+        return self._tools | more
 
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
         try:
@@ -171,9 +180,13 @@ class LocalToolHost:
         return await resolved.tool.permission(resolved.params, self._workspace)
 
     async def aclose(self) -> None:
-        close = getattr(self._workspace, "aclose", None)
-        if close is not None:
-            await close()
+        self._context = None
+        try:
+            await self._sources.aclose()
+        finally:
+            close = getattr(self._workspace, "aclose", None)
+            if close is not None:
+                await close()
 
 
 def _check_no_masked_secret(resolved: ResolvedCall) -> None:

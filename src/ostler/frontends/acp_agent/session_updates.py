@@ -12,6 +12,7 @@ from ostler.core.events import (
     MessageSnapshot,
     Notice,
     Retrying,
+    ServerStateChanged,
     Reverted,
     Steered,
     TextDelta,
@@ -90,6 +91,8 @@ class SessionUpdateBuilder:
                 yield from self._usage(event)
             case Notice(_, text):
                 yield self.notice(text)
+            case ServerStateChanged() if event.failure:
+                yield self.notice(event.failure)
             case Waiting() | Retrying():
                 yield from map(self.notice, self._waiting.render(event))
             case _:

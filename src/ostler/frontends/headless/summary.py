@@ -10,6 +10,7 @@ from ostler.core.events import (
     MessageDone,
     Notice,
     PermissionDecided,
+    ServerStateChanged,
     ToolCalled,
     ToolFinished,
     TurnEnded,
@@ -97,6 +98,8 @@ class SummaryBuilder:
                 self._refusals.append(f"{permission.title} ({reason})")
             case UsageReported() as usage:
                 self._add_usage(usage)
+            case ServerStateChanged() as server if server.failure:
+                self._notices.append(server.failure)
             case Notice(_, text):
                 self._notices.append(text)
             case _:
