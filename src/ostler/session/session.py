@@ -261,6 +261,7 @@ class LocalSession:
     async def record_start(self, event: ToolStarted, *, files_only: bool = False) -> None:
         if event.effects:
             await self.prepare_effects(event.call_id, files_only=files_only)
+        self._call_runner.check_not_abandoned(event.call_id)
         self.emit(event)
         if event.effects:
             await self._journal_sync.wait_synced()
