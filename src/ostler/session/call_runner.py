@@ -29,6 +29,7 @@ class CallRunner:
         self, tools: ToolRunner, context: BackendContext, state: SessionState, checkpointer: Checkpointer
     ) -> None:
         self.standalone: set[str] = set()
+        self.releasing = False  # then a call that is stopped gets no result
         self._tools = tools
         self._context = context
         self._state = state
@@ -142,7 +143,8 @@ class CallRunner:
         finally:
             self._running.pop(call.id, None)
             self._after_call(call.id)
-            self._context.emit(ToolFinished(result))
+            if not (self.releasing and result.status in ("cancelled", "unknown")):
+                self._context.emit(ToolFinished(result))
         return result
 
     async def _run_until_stopped(self, call: ToolCall) -> ToolResult:

@@ -31,8 +31,9 @@ async def open_test_session(
     policy: Policy | SessionAccess = ALLOW_ALL,
     journal: Journal | None = None,
     options: dict[str, str] | None = None,
+    takeover: bool = False,
 ) -> LocalSession:
-    """Open a session that is ready for a turn."""
+    """Open a session that is ready for a turn, or that continues the turn of the journal."""
     session = LocalSession(
         backend=backend,
         tools=LocalToolHost(tools, workspace),
@@ -40,7 +41,7 @@ async def open_test_session(
         policy=policy,
         cwd=workspace.root,
     )
-    await session.open(version="test", backend="test", options=options or {})
+    await session.open(version="test", backend="test", options=options or {}, takeover=takeover)
     return session
 
 

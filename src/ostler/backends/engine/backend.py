@@ -1,11 +1,12 @@
 """The engine backend: connects model, tools and loop to the session."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from ostler.backends.engine.history import History, find_prefix, last_context_report, latest_event, undone_summaries
 from ostler.backends.engine.internal_agents import InternalAgents
+from ostler.backends.engine.interrupted_turn import InterruptedTurn, find_interrupted_turn
 from ostler.backends.engine.loop import AgentLoop
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.backends.engine.plugins.compaction import report_context_usage
@@ -38,9 +39,7 @@ from ostler.backends.engine.role import (
     subagent_call,
 )
 from ostler.backends.engine.token_estimate import TokenEstimator
-from ostler.core.errors import UsageError
 from ostler.core.events import Compacted, InfoChanged, PrefixBuilt, TurnEnded, UsageReported
-from ostler.core.message import Message
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
 from ostler.core.sessions import (
@@ -120,26 +119,25 @@ class Engine:
         return self._info()
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
-        if prompt is None:
-            raise UsageError("the engine does not start turns itself")
+        interrupted = find_interrupted_turn(self._context.records()) if prompt is None else None
         self._in_turn = True
         try:
-            return await self._run_loop(prompt)
+            return await self._run_loop(prompt, interrupted)
         finally:
             self._in_turn = False
             self._budget.leave(self._context)
 
-    async def _run_loop(self, prompt: Prompt) -> TurnEnded:
+    async def _run_loop(self, prompt: Prompt | None, interrupted: InterruptedTurn | None) -> TurnEnded:
         tools = self._tools()
         send_role_prompt(self._context, self._role)
         await self._wait_for_window(tools)
-        view = self._make_view(self._prefix(tools))
+        view = self._make_view(self._prefix(tools), interrupted.start_index if interrupted else None)
         self._budget.join(view)
         plugins = self._make_plugins()
+        loop = AgentLoop(view, self._tools, plugins, self._message_id)
+        first = subagent_call(prompt) if prompt else None
         try:
-            ended = await self._run_with_timeout(
-                AgentLoop(view, self._tools, plugins, self._message_id), subagent_call(prompt)
-            )
+            ended = await self._run_with_timeout(loop.continue_turn(interrupted) if interrupted else loop.run(first))
         except asyncio.CancelledError:
             plugins.on_cancel(view)
             raise
@@ -148,10 +146,10 @@ class Engine:
         await self._report_window()
         return ended
 
-    async def _run_with_timeout(self, loop: AgentLoop, first: Message | None) -> TurnEnded:
+    async def _run_with_timeout(self, work: Awaitable[TurnEnded]) -> TurnEnded:
         try:
             async with asyncio.timeout(self._limits.time) as clock:
-                return await loop.run(first)
+                return await work
         except TimeoutError:
             if not clock.expired():
                 raise
@@ -244,11 +242,18 @@ class Engine:
             )
         )
 
-    def _make_view(self, prefix: PrefixBuilt) -> TurnView:
+    def _make_view(self, prefix: PrefixBuilt, start_index: int | None = None) -> TurnView:
         model = RepetitionGuard(SampledModel(self._model, self._role, self._thinking))
         guide = guide_size(self._model, prefix)
         return TurnView(
-            self._context, model, prefix, self._history, self._estimator, self._internal_agents, guide=guide
+            self._context,
+            model,
+            prefix,
+            self._history,
+            self._estimator,
+            self._internal_agents,
+            guide=guide,
+            start_index=start_index,
         )
 
     @property
@@ -263,7 +268,7 @@ class Engine:
                 "thinking", self._thinking or "", choices=tuple(map(OptionChoice, THINKING)), has_default=True
             ),
         )
-        return SessionInfo("engine", options, can_steer=True, can_continue=True, has_agents=True)
+        return SessionInfo("engine", options, can_steer=True, can_continue=True, has_agents=True, can_take_over=True)
 
     async def _wait_for_window(self, tools: Sequence[ToolSpec]) -> None:
         """Wait until the server's context window is known, if the request exceeds the smallest usual window."""
