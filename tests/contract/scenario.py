@@ -22,10 +22,16 @@ class Scenario:
         self.tools = list(tools)
         self.events = []
 
-    async def open(self, turns, *, policy=ALLOW_ALL, journal=None, options=None):
+    async def open(self, turns, *, policy=ALLOW_ALL, journal=None, options=None, takeover=False):
         backend = self.driver.backend(turns, [tool.spec for tool in self.tools])
         self.session = await open_test_session(
-            backend, self.tools, self.workspace, policy=policy, journal=journal, options=options or {}
+            backend,
+            self.tools,
+            self.workspace,
+            policy=policy,
+            journal=journal,
+            options=options or {},
+            takeover=takeover,
         )
         self.backend = backend
         self.reading = self.session.subscribe(since=2**62)

@@ -92,6 +92,8 @@ EXAMPLES = (
     events.ChildStarted("s2", "c1", "explore", "look"),
     events.ChildProgress("s2", "tool_running", "grep", 10, 0.1),
     events.ChildEnded("s2", "done"),
+    events.ToolsChanged(("read", "late")),
+    events.ServerStateChanged("files", "failed", "it exited with 1", 3),
     events.RemoteCursor("e1", 7),
     TurnEnded("t1", "limit", Fault("a", "b"), "steps"),
 )

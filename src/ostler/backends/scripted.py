@@ -16,7 +16,7 @@ class ScriptedBackend:
 
     def __init__(self, turns: Iterable[TurnScript], info: SessionInfo | None = None) -> None:
         self.changes: list[SessionChange] = []
-        self.info = info or SessionInfo("scripted", (SessionOption("model", ""),), can_steer=True)
+        self.info = info or SessionInfo("scripted", (SessionOption("model", ""),), can_steer=True, can_take_over=True)
         self._turns = list(turns)
         self._turns_run = 0
         self.context: BackendContext

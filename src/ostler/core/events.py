@@ -329,6 +329,30 @@ class ChildEnded(PersistedEvent, frozen=True):
     reason: TurnEndReason
 
 
+class ToolsChanged(TransientEvent, frozen=True):
+    """The tools that can be called changed by themselves; `names` are all that can be called now.
+
+    Setting an option such as the agent can also change the tools, without this event.
+    """
+
+    names: tuple[str, ...]
+
+
+class ServerStateChanged(PersistedEvent, frozen=True):
+    """The state of an external server, such as an MCP server, changed. The next `SessionOpened` ends all states."""
+
+    name: str
+    state: Literal["starting", "ready", "failed", "stopped", "disabled"]
+    detail: str = ""
+    tools: int = 0
+
+    @property
+    def failure(self) -> str:
+        """The message for the user if the server failed, or an empty string."""
+        message = f"server {self.name} failed: {self.detail}".removesuffix(": ")
+        return message if self.state == "failed" else ""
+
+
 class RemoteCursor(PersistedEvent, frozen=True, tag="far_mark"):
     """How far a remote backend has read the remote side's own log."""
 
@@ -391,6 +415,8 @@ KnownEvent = (
     | ChildStarted
     | ChildProgress
     | ChildEnded
+    | ToolsChanged
+    | ServerStateChanged
     | RemoteCursor
     | TurnEnded
 )

@@ -74,7 +74,8 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     """The decision about a permission. `cancel` means that the approval request was withdrawn, not denied.
 
     `hunks` lists the allowed hunks, counted from 1 over all diffs of the preview (a diff without hunks is one hunk);
-    None allows everything. A decision with `hunks` applies to this call only.
+    None allows everything. A decision with `hunks` applies to this call only. `who` is the name of the user who
+    decided, empty for the local user.
     """
 
     answer: Literal["allow", "deny", "cancel"]
@@ -84,6 +85,7 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     feedback: str = ""
     reason: str = ""
     hunks: tuple[int, ...] | None = None
+    who: str = ""
 
 
 class VerdictStep(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -123,7 +125,8 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class QuestionReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The user's reply to a question."""
+    """The user's reply to a question; `who` is the user's name, empty for the local user."""
 
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, object] | None = None
+    who: str = ""

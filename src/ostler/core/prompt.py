@@ -53,12 +53,13 @@ class PromptTarget(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Prompt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A prompt that starts or steers a turn."""
+    """A prompt that starts or steers a turn; `who` is the name of the user who sent it, empty for the local user."""
 
     id: str
     blocks: tuple[PromptContent, ...]
     origin: Literal["person", "parent", "far_side"] = "person"
     target: PromptTarget | None = msgspec.field(name="cast", default=None)
+    who: str = ""
 
     @property
     def text(self) -> str:

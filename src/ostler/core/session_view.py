@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from ostler.core.events import PermissionAsked, QuestionAsked
+from ostler.core.events import PermissionAsked, QuestionAsked, ServerStateChanged
 from ostler.core.permission import Rule
 from ostler.core.tools import Todo
 
@@ -25,6 +25,10 @@ class SessionView(Protocol):
 
     @property
     def rules(self) -> Sequence[Rule]: ...
+
+    @property
+    def servers(self) -> Mapping[str, ServerStateChanged]:
+        """The latest state of each external server, by its name."""
 
     @property
     def cost(self) -> float | None: ...

@@ -45,7 +45,8 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a backend reports about the session it opened.
 
     `runs_own_tools` means that the remote side also runs tools of its own, outside the tool host. `can_continue` means
-    that a finished turn can be continued, `has_agents` that the backend uses the session's agent and runs subagents.
+    that a finished turn can be continued, `has_agents` that the backend uses the session's agent and runs subagents,
+    `can_take_over` that it can continue a turn that was started in another process.
     """
 
     backend: str
@@ -56,6 +57,7 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     title: str = ""
     can_continue: bool = False
     has_agents: bool = False
+    can_take_over: bool = False
 
     def option(self, option_id: str) -> str:
         """Return the value of an option, or an empty string if there is no such option."""

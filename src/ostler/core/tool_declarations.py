@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from ostler.core.package_data import file_names, read_text
-from ostler.core.tools import ToolKind, ToolReach
+from ostler.core.tools import ToolKind, ToolPlace, ToolReach
 
 _KIND_ORDER = ("read", "search", "edit", "move", "delete", "think", "fetch", "other", "execute")
 
@@ -20,7 +20,7 @@ class ToolDeclaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is declared about a tool besides its parameters.
 
     `changes` is what a call can change. `offered` is when models get the tool: `on-request` is only if the session has
-    something for it. `window` is `large` if it is left out of a small context window. `usual` are the parameters of a
+    something for it. `runs_in` is `session` if it acts on the session, not on files. `window` is `large` if it is left out of a small context window. `usual` are the parameters of a
     typical call; without any, the required ones. `aliases` are the tool's names in other agents, `parameters` those of
     its parameters.
     """
@@ -30,6 +30,7 @@ class ToolDeclaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: ToolKind
     changes: ToolReach | Literal["nothing"] = "anything"
     offered: Literal["always", "with-shell", "without-shell", "on-request"] = "always"
+    runs_in: ToolPlace = "workspace"
     permission: Literal["", "ask-if-interactive"] = ""
     window: Literal["any", "large"] = "any"
     usual: tuple[str, ...] = ()

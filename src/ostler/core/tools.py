@@ -11,6 +11,7 @@ from ostler.core.prompt import ImageContent
 
 ToolKind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"]
 ToolReach = Literal["files", "commands", "anything"]
+ToolPlace = Literal["session", "workspace"]
 CallOrigin = Literal["model", "person", "protocol", "validation"]
 ResultStatus = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 
@@ -65,6 +66,9 @@ class ToolSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """The declaration of a tool for a model. `effects` is False if it cannot change anything outside the session.
 
     `reach` is what it changes: only files, through the workspace; what a command of the workspace can; or anything.
+
+    `runs_in` is where it runs if the loop and the workspace are on different machines: a `session` tool acts on the
+    session (todos, subagents) and runs where the loop runs, a `workspace` tool where the files and commands are.
     """
 
     name: str
@@ -73,6 +77,7 @@ class ToolSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     schema: dict[str, Any]
     effects: bool = True
     reach: ToolReach = "anything"
+    runs_in: ToolPlace = "workspace"
 
 
 class Todo(msgspec.Struct, frozen=True, omit_defaults=True):

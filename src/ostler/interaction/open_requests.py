@@ -62,7 +62,7 @@ class OpenRequests:
             case PermissionDecided(ask_id) if ask_id in self._forms:
                 return self._close(ask_id, describe_decision(event))
             case QuestionAnswered(question_id, reply) if question_id in self._forms:
-                return self._close(question_id, reply.action)
+                return self._close(question_id, f"{reply.action}{_by_whom(reply)}")
             case _:
                 pass
         return None
@@ -90,16 +90,18 @@ class OpenRequests:
 
 def describe_decision(event: PermissionDecided) -> str:
     """Return the decision in one line."""
-    decision = event.decision
+    decision, by = event.decision, _by_whom(event.decision)
     scope = {"session": " for this session", "project": " always in this project"}.get(decision.scope, "")
     if decision.feedback:
-        return f"{decision.answer}, with your message"  # the message is shown below, with the denied call
+        # the message itself is shown below, with the denied call
+        return f"{decision.answer}{by}, with {'the' if by else 'your'} message"
     if decision.hunks is not None:
-        return f"{decision.answer}, only hunk{'s' * (len(decision.hunks) > 1)} {', '.join(map(str, decision.hunks))}"
+        hunks = f"only hunk{'s' * (len(decision.hunks) > 1)} {', '.join(map(str, decision.hunks))}"
+        return f"{decision.answer}{by}, {hunks}"
     if decision.answer == "allow" and scope and (label := _label(event)):
-        return label
+        return f"{label}{by}"
     reason = decision.reason.partition("\n")[0]
-    return f"{decision.answer}{scope}{f': {escape_invisible(reason)}' if reason else ''}"
+    return f"{decision.answer}{scope}{by}{f': {escape_invisible(reason)}' if reason else ''}"
 
 
 def _label(event: PermissionDecided) -> str:
@@ -107,3 +109,7 @@ def _label(event: PermissionDecided) -> str:
     options = event.permission.options
     label = next((option.label for option in options if option.id == event.decision.option_id), "")
     return escape_invisible(label[:1].lower() + label[1:])
+
+
+def _by_whom(answer: Decision | QuestionReply) -> str:
+    return f" by {escape_invisible(answer.who)}" if answer.who else ""

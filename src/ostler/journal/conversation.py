@@ -26,7 +26,10 @@ CONVERSATION_TYPES = frozenset(
 
 
 class ConversationMessage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message; `number` is its record's number. `call_id` and `status` are set for tool results."""
+    """One message; `number` is its record's number. `call_id` and `status` are set for tool results.
+
+    `who` is the name of the user who sent a prompt, empty for the local user.
+    """
 
     number: int
     time: float
@@ -38,6 +41,7 @@ class ConversationMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     status: str = ""
     images: tuple[ImageContent, ...] = ()
     cut: bool = False
+    who: str = ""
 
 
 class ConversationReader:
@@ -55,7 +59,9 @@ class ConversationReader:
             case Compacted(summary) if summary:
                 return ConversationMessage(number, time, "system", summary)
             case TurnStarted(_, prompt) | Steered(prompt):
-                return ConversationMessage(number, time, "user", _prompt_text(prompt), images=_images(prompt.blocks))
+                return ConversationMessage(
+                    number, time, "user", _prompt_text(prompt), images=_images(prompt.blocks), who=prompt.who
+                )
             case MessageDone(message):
                 return _assistant_message(number, time, message)
             case ToolCalled(call) if call.origin == "person" and call.id not in self._manual_calls:

@@ -65,7 +65,7 @@ def _message(message: ConversationMessage, names: dict[str, str], escape_text: C
         name = escape_text(names.get(message.call_id, "call"))
         yield _details(f"{name}: {message.status}", escape_text(message.text)) + "".join(map(_image, message.images))
         return
-    head = f"{ROLE_NAMES[message.role]} · {message.number} · {format_time(message.time)}"
+    head = f"{escape_text(message.who) or ROLE_NAMES[message.role]} · {message.number} · {format_time(message.time)}"
     yield f'<article class="{message.role}" id="m{message.number}">\n<header>{head}</header>\n'
     if message.thought:
         yield _details("thought", escape_text(message.thought))

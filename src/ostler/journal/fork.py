@@ -8,7 +8,7 @@ from ostler.journal.file_journal import JOURNAL_NAME, read_journal, sync_folders
 from ostler.journal.journal_store import JournalStore, StoredSession, new_session_id
 
 # Permission rules, queued prompts, usage and the remote session belong to the original session only.
-NOT_FORKED = frozenset(("rule_added", "rule_revoked", "queued", "far_mark", "usage_reported"))
+NOT_FORKED = frozenset(("rule_added", "rule_revoked", "queued", "far_mark", "usage_reported", "server_state_changed"))
 
 
 def fork(store: JournalStore, source: StoredSession, seq: int = 0) -> StoredSession:

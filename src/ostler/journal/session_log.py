@@ -9,6 +9,7 @@ from ostler.core.events import (
     Notice,
     OptionChanged,
     PermissionDecided,
+    ServerStateChanged,
     SessionOpened,
     ToolFinished,
     ToolStarted,
@@ -40,6 +41,8 @@ class SessionLog:
         if isinstance(event, TurnStarted):
             CURRENT_SESSION.set(self._id)  # the turn's task is created after this and inherits the value
         level = LEVELS[event.level] if isinstance(event, Notice) else logging.INFO
+        if isinstance(event, ServerStateChanged) and event.failure:
+            level = logging.WARNING
         if text := self._describe(event):
             _log.log(level, "%s", truncate_middle(text, MAX_TEXT_LENGTH).text, extra={"session": self._id})
 
@@ -56,7 +59,8 @@ class SessionLog:
                 tool = self._tool_names.pop(result.call_id, "call")
                 return f"{tool} {result.status} ({result.call_id}): {result.for_human.summary}"
             case PermissionDecided(_, permission, decision):
-                return f"{decision.answer} by {decision.by}: {permission.title}"
+                who = f" {decision.who}" if decision.who else ""
+                return f"{decision.answer} by {decision.by}{who}: {permission.title}"
             case _:
                 return _describe_session_event(event)
 
@@ -71,6 +75,8 @@ def _describe_session_event(event: Event) -> str:
             return f"{option_id} set to {value}"
         case Notice(_, text):
             return text
+        case ServerStateChanged(name, state, detail, tools):
+            return f"server {name} {state}, {tools} tools" + (f": {detail}" if detail else "")
         case TurnEnded(turn_id, reason, fault):
             return f"{turn_id} ended: {reason}" + (f" ({fault.code}: {fault.message})" if fault else "")
         case _:

@@ -33,7 +33,8 @@ def rules_of_decision(permission: Permission, decision: Decision) -> tuple[Rule,
     """Return the rules that a lasting decision to allow adds."""
     option = next((option for option in permission.options if option.id == decision.option_id), None)
     rules = option.rules if option and option.rules else _rules_of_needs(permission)
-    return tuple(msgspec.structs.replace(rule, origin=f"your answer: {decision.scope}") for rule in rules)
+    answered = f"answer of {decision.who}" if decision.who else "your answer"
+    return tuple(msgspec.structs.replace(rule, origin=f"{answered}: {decision.scope}") for rule in rules)
 
 
 def unnamed_rules(permission: Permission) -> list[str]:

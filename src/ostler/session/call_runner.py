@@ -3,6 +3,7 @@
 import asyncio
 import traceback
 from collections.abc import Sequence, Set
+from contextlib import suppress
 
 from ostler.core.errors import BackendError, Fault, JournalError, OstlerError
 from ostler.core.events import Event, Notice, ToolCalled, ToolFinished, ToolStarted, Waiting
@@ -13,6 +14,12 @@ from ostler.session.checkpointing import Checkpointer, WorkCheckpoint
 from ostler.session.state import SessionState
 
 HEARTBEAT_SECONDS = 1.0  # seconds between heartbeats of a running call
+STOP_SECONDS = 10.0  # how long a cancelled call may take to stop
+NOT_STOPPED = "Cancelled, but it has not stopped; it may have partly completed or still run. Check before you retry."
+
+
+class _NotStoppedError(Exception):
+    """A cancelled call did not stop in time."""
 
 
 class CallRunner:
@@ -22,11 +29,13 @@ class CallRunner:
         self, tools: ToolRunner, context: BackendContext, state: SessionState, checkpointer: Checkpointer
     ) -> None:
         self.standalone: set[str] = set()
+        self.releasing = False  # then a call that is stopped gets no result
         self._tools = tools
         self._context = context
         self._state = state
         self._checkpointer = checkpointer
         self._running: dict[str, asyncio.Task[ToolResult]] = {}
+        self._abandoned: dict[str, asyncio.Task[ToolResult]] = {}
         self._turn_checkpoint: WorkCheckpoint | None = None
         self._own_checkpoints: dict[str, WorkCheckpoint] = {}
 
@@ -119,9 +128,11 @@ class CallRunner:
         result = ToolResult(call.id, "cancelled", "Cancelled before it finished.")
         asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, self._heartbeat, call.id)
         try:
-            result = await self._tools.run(call, self._context)
+            result = await self._run_until_stopped(call)
         except (asyncio.CancelledError, JournalError):
             raise
+        except _NotStoppedError:
+            result = self._abandoned_result(call)
         except OstlerError as error:
             result = ToolResult(call.id, "failed", str(error), fault=error.fault)
         except Exception as bug:
@@ -132,8 +143,43 @@ class CallRunner:
         finally:
             self._running.pop(call.id, None)
             self._after_call(call.id)
-            self._context.emit(ToolFinished(result))
+            if not (self.releasing and result.status in ("cancelled", "unknown")):
+                self._context.emit(ToolFinished(result))
         return result
+
+    async def _run_until_stopped(self, call: ToolCall) -> ToolResult:
+        """Run a call. If it is cancelled, wait a limited time until it stops, then raise `_NotStoppedError`.
+
+        A call that is abandoned then runs on as a task, but its result is dropped.
+        """
+        work: asyncio.Task[ToolResult] = asyncio.ensure_future(self._tools.run(call, self._context))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await _stop_task(work)
+        if not work.done():
+            self._abandoned[call.id] = work
+            work.add_done_callback(lambda _: self._forget_abandoned(call.id, work))
+            raise _NotStoppedError
+        return work.result()
+
+    def check_not_abandoned(self, call_id: str) -> None:
+        """Raise `CancelledError` in a call that has its result already, because it did not stop in time."""
+        if call_id in self._abandoned:
+            raise asyncio.CancelledError
+
+    def _forget_abandoned(self, call_id: str, work: "asyncio.Task[ToolResult]") -> None:
+        del self._abandoned[call_id]
+        if not work.cancelled():
+            work.exception()  # marked as retrieved; nobody waits for it any more
+
+    def _abandoned_result(self, call: ToolCall) -> ToolResult:
+        text = f"{call.tool} has not stopped after {STOP_SECONDS:g} seconds; its result will be ignored"
+        self._context.emit(Notice("warning", text))
+        may_have_effects = self._state.started.get(call.id, False)
+        if may_have_effects:
+            return ToolResult(call.id, "unknown", NOT_STOPPED)
+        return ToolResult(call.id, "cancelled", "Cancelled before it finished; it changed nothing.")
 
     def _heartbeat(self, call_id: str) -> None:
         """Repeat the heartbeat while a call runs, so that its changes are attributed to it even after a crash."""
@@ -148,6 +194,16 @@ class CallRunner:
             checkpoint.heartbeat()
         if self._turn_checkpoint and not (self._running or self._state.info.runs_own_tools):
             self._turn_checkpoint.mark_idle()
+
+
+async def _stop_task(task: "asyncio.Task[ToolResult]") -> None:
+    """Cancel a task and wait until it is done, at most `STOP_SECONDS`. A further cancellation is passed on to it."""
+    clock = asyncio.get_running_loop().time
+    end = clock() + STOP_SECONDS
+    while not task.done() and (left := end - clock()) > 0:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([task], timeout=left)
 
 
 def find_earlier_result(call: ToolCall, records: Records, active_records: Records) -> ToolResult | None:

@@ -23,15 +23,11 @@ def close_unfinished(
     The turn ends with `turn_end` if given, else as cancelled. The calls in `except_calls` and their approval requests
     stay open.
     """
-    for ask_id, request in tuple(state.asks.items()):
-        if request.permission.call_id not in except_calls:
-            emit(PermissionDecided(ask_id, request.permission, Decision("cancel", by="nobody")))
-    for question_id in tuple(state.questions):
-        emit(QuestionAnswered(question_id, QuestionReply("cancel")))
+    withdraw_requests(state, emit, except_calls)
     for call in state.calls_without_result():
         if call.id in except_calls:
             continue
-        emit(ToolFinished(_unfinished_result(call.id, call.id in state.started)))
+        emit(ToolFinished(unfinished_result(call.id, call.id in state.started)))
     for message in state.partial_replies.messages():  # below the results of the calls before it
         emit(MessageDone(message))
     if turn_end:
@@ -40,13 +36,23 @@ def close_unfinished(
         emit(TurnEnded(state.turn.turn_id, "cancelled"))
 
 
+def withdraw_requests(state: SessionState, emit: Callable[[Event], None], except_calls: Container[str] = ()) -> None:
+    """Emit an answer for every open question and approval request, except for those of `except_calls`."""
+    for ask_id, request in tuple(state.asks.items()):
+        if request.permission.call_id not in except_calls:
+            emit(PermissionDecided(ask_id, request.permission, Decision("cancel", by="nobody")))
+    for question_id in tuple(state.questions):
+        emit(QuestionAnswered(question_id, QuestionReply("cancel")))
+
+
 def unreported_damage(damage: Sequence[str], records: Records) -> list[str]:
     """Return the damage messages that no earlier notice in the journal contains."""
     notices = {records[index].event for index in records.indexes_of(("notice",))} if damage else set()
     return [message for message in damage if Notice("warning", message) not in notices]
 
 
-def _unfinished_result(call_id: str, started: bool) -> ToolResult:
+def unfinished_result(call_id: str, started: bool) -> ToolResult:
+    """Return the result of a call that was interrupted before or after it started."""
     if started:
         return ToolResult(call_id, "unknown", OUTCOME_UNKNOWN)
     return ToolResult(call_id, "cancelled", INTERRUPTED)

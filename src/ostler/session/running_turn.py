@@ -18,6 +18,7 @@ class RunningTurn:
         self._cancel_pending = cancel_pending
         self._cancelled = False
         self.is_cleaning_up = False
+        self.is_released = False
 
     def cancel(self, reason: TurnEndReason = "cancelled") -> None:
         """Cancel the turn's open requests, then its task. Later calls do nothing, to protect the cleanup."""
@@ -28,6 +29,11 @@ class RunningTurn:
         self._cancel_pending()
         # Delayed, because a task that is cancelled before it starts would skip its cleanup.
         asyncio.get_running_loop().call_soon(self._stop)
+
+    def release(self) -> None:
+        """Stop the turn's task without ending the turn, unless the turn is being cancelled or is ending already."""
+        self.is_released = not (self._cancelled or self.is_cleaning_up or self._task.done())
+        self.cancel()
 
     def begin_cleanup(self) -> None:
         """Mark that the backend has finished, so that `cancel` no longer interrupts."""

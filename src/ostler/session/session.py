@@ -15,13 +15,9 @@ from ostler.core.events import (
     Event,
     InfoChanged,
     Notice,
-    Queued,
-    Renamed,
     Reverted,
-    RuleRevoked,
     SessionOpened,
     StateChanged,
-    Steered,
     ToolCalled,
     ToolFinished,
     ToolStarted,
@@ -31,17 +27,7 @@ from ostler.core.events import (
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Backend, Journal, Records, StandingRules, ToolRunner
-from ostler.core.sessions import (
-    Rename,
-    Revert,
-    RevokeRule,
-    SessionChange,
-    SessionInfo,
-    SessionStart,
-    SetOption,
-    SetQueue,
-    Steer,
-)
+from ostler.core.sessions import SessionChange, SessionInfo, SessionStart
 from ostler.core.tools import ChildTask, ToolCall, ToolResult, ToolSpec
 from ostler.core.undo import Undo
 from ostler.journal.active_records import ActiveRecords, EventSequence
@@ -58,8 +44,10 @@ from ostler.session.pending_answers import QuestionAsker
 from ostler.session.permissions import NoStandingRules, PermissionDecider
 from ostler.session.repair import close_unfinished, unreported_damage
 from ostler.session.running_turn import RunningTurn
+from ostler.session.session_changes import SessionChanges
 from ostler.session.session_options import SessionOptions
 from ostler.session.state import state_from_records
+from ostler.session.takeover import prepare_takeover
 from ostler.session.turn_state import TurnStateTracker
 from ostler.session.unsent_notes import UnsentNotes
 
@@ -113,9 +101,9 @@ class LocalSession:
         self._options = SessionOptions(self._access, backend, self.state, self.emit)
         self._unsent_notes = UnsentNotes(self._records, self._active_records)
         self._call_runner = CallRunner(tools, self, self.state, Checkpointer(undo, f"{self.id}/"))
-        self._permissions = PermissionDecider(
-            self._access.policy, standing_rules or NoStandingRules(), self.emit, self.new_id
-        )
+        rules = standing_rules or NoStandingRules()
+        self._permissions = PermissionDecider(self._access.policy, rules, self.emit, self.new_id)
+        self._changes = SessionChanges(self, backend, self._options, rules, self._journal_sync)
 
     # -- Session, for frontends ----------------------------------------------------------------------------------
 
@@ -124,25 +112,36 @@ class LocalSession:
         return self.state.info
 
     @property
+    def last_seq(self) -> int:
+        """Number of the last persisted event."""
+        return self._seq
+
+    @property
     def turn(self) -> RunningTurn | None:
         return self._turn
 
     def tools(self) -> Sequence[ToolSpec]:
         return self._tools.specs()
 
-    async def open(self, *, version: str, backend: str, options: dict[str, str], parent_id: str = "") -> None:
-        """Open the backend and repair an interrupted session. On failure, release the journal, or delete a new one."""
+    async def open(
+        self, *, version: str, backend: str, options: dict[str, str], parent_id: str = "", takeover: bool = False
+    ) -> None:
+        """Open the backend and repair an interrupted session. On failure, release the journal, or delete a new one.
+
+        With `takeover` an interrupted turn is continued, if the backend can, and is then the running turn.
+        """
         try:
             self.emit(SessionOpened(self.id, self.cwd, backend, version, parent_id))
-            await self._open_backend(backend, options)
+            await self._open_backend(backend, options, takeover)
         except BaseException:
-            await self._release(self._journal.drop)
+            await self._close_parts(self._journal.drop)
             raise
 
-    async def _open_backend(self, backend: str, options: dict[str, str]) -> None:
+    async def _open_backend(self, backend: str, options: dict[str, str], takeover: bool) -> None:
         for message in unreported_damage(self._journal.damage, self._records):
             self.emit(Notice("warning", message))
-        close_unfinished(self.state, self.emit)
+        if not takeover:
+            close_unfinished(self.state, self.emit)
         backend_options, interactive = self._options.prepare(options, backend), self._permissions.policy.interactive
         start = SessionStart(self.id, self.cwd, interactive, backend_options, self._options.agent)
         await self._tools.open(self)
@@ -150,6 +149,17 @@ class LocalSession:
         self._backend_opened = True
         self._options.record(options, info)
         self.emit(InfoChanged(info))
+        if takeover:
+            self._take_over()
+
+    def _take_over(self) -> None:
+        """Continue the turn that the journal holds, or end it if the backend cannot continue it."""
+        if turn := prepare_takeover(self.state, self.emit):
+            self._turn_state.resume_turn()
+            self._report_state()
+            # An own checkpoint, because that of the same turn in the earlier process must stay.
+            self._begin_turn(turn.turn_id, turn.prompt, follows=True, checkpoint_id=self.new_id(turn.turn_id))
+        self._start_remote_turn()
 
     def start(self, prompt: Prompt) -> RunningTurn:
         """Start a turn. Raises `UsageError` if one is running or the session is closed."""
@@ -170,27 +180,7 @@ class LocalSession:
     async def apply(self, change: SessionChange) -> bool:
         """Apply a change to the session. Return False if the backend does not support it or it is not possible now."""
         self._check_open()
-        match change:
-            case Rename(title):
-                self.emit(Renamed(title))
-                await self._backend.apply(change)
-                return True
-            case RevokeRule(rule):
-                self._permissions.standing_rules.revoke(rule)
-                self.emit(RuleRevoked(rule))
-                return True
-            case Revert():
-                return await self._revert(change)
-            case Steer():
-                return await self._steer(change)
-            case SetQueue(texts):
-                self.emit(Queued(texts))
-                self._journal_sync.start()
-                return True
-            case SetOption():
-                return await self._options.set(change)
-            case _:
-                return await self._backend.apply(change)
+        return await self._changes.apply(change)
 
     def answer(self, ask_id: str, answer: Decision | QuestionReply) -> bool:
         """Answer an open approval request or question; the first answer wins. A decision is recorded as the user's."""
@@ -212,9 +202,20 @@ class LocalSession:
             self._turn.cancel()
             await self._turn.wait()
         await self._call_runner.stop_all()
-        await self._release(self._journal.close)
+        await self._close_parts(self._journal.close)
 
-    async def _release(self, close_journal: Callable[[], None]) -> None:
+    async def release(self) -> None:
+        """Close the session like `aclose`, but do not end the running turn, so that another process can take it over.
+
+        Calls that do not finish by themselves get no result; the process that takes over records them as unknown.
+        """
+        self._call_runner.releasing = True
+        if self._turn and not self._closing:
+            self._cancel_pending("nobody")
+            self._turn.release()
+        await self.aclose()
+
+    async def _close_parts(self, close_journal: Callable[[], None]) -> None:
         """Close everything, even if closing a part fails. The backend is closed only if it was opened."""
         self._closing = True
         async with AsyncExitStack() as closing:
@@ -261,6 +262,7 @@ class LocalSession:
     async def record_start(self, event: ToolStarted, *, files_only: bool = False) -> None:
         if event.effects:
             await self.prepare_effects(event.call_id, files_only=files_only)
+        self._call_runner.check_not_abandoned(event.call_id)
         self.emit(event)
         if event.effects:
             await self._journal_sync.wait_synced()
@@ -315,27 +317,6 @@ class LocalSession:
         self._count = max(self._count, self._seq) + 1
         return f"{kind}-{self._count}"
 
-    async def _steer(self, steer: Steer) -> bool:
-        """Send a prompt to the running turn, or to the next one. Return False if the turn is already ending."""
-        too_late = self._turn is not None and self._turn.is_cleaning_up
-        steered = Steered(steer.prompt)
-        masked = Steer(self.mask(steered).prompt)
-        if too_late or not (self.info.can_steer and await self._backend.apply(masked)):
-            return False
-        self.emit(steered)
-        return True
-
-    async def _revert(self, revert: Revert) -> bool:
-        if self._turn is not None or not 0 <= revert.to_seq <= self._seq:
-            return False
-        before = len(self._active_records)
-        self.emit(Reverted(revert.to_seq))
-        removed = len(self._active_records) <= before  # otherwise it restored reverted events
-        if not await self._backend.apply(revert) and removed:
-            text = f"reverted here, but {self.info.backend} still has the messages in its context"
-            self.emit(Notice("warning", text))
-        return True
-
     def _publish(self, envelope: Envelope, last_seq: int) -> None:
         """Publish an event and any change of the turn state; `last_seq` becomes the number of the last record."""
         self._turn_state.before_publish(envelope.event)
@@ -389,13 +370,17 @@ class LocalSession:
             self.emit(Delivered(prompt_id))
         self.emit(started := TurnStarted(turn_id, prompt))
         self._journal_sync.start()
-        self._call_runner.begin_turn(turn_id)
-        masked = None if is_remote else self.mask(started).prompt
-        self._turn = RunningTurn(turn_id, self._run_turn(turn_id, masked), self._cancel_pending)
+        return self._begin_turn(turn_id, None if is_remote else self.mask(started).prompt, follows=is_remote)
+
+    def _begin_turn(
+        self, turn_id: str, prompt: Prompt | None, *, follows: bool, checkpoint_id: str = ""
+    ) -> RunningTurn:
+        self._call_runner.begin_turn(checkpoint_id or turn_id)
+        self._turn = RunningTurn(turn_id, self._run_turn(turn_id, prompt, follows), self._cancel_pending)
         return self._turn
 
     def _start_remote_turn(self) -> None:
-        if self._remote_prompts and self._turn is None and not self._closing:
+        if self._remote_prompts and self._turn is None and self.state.turn is None and not self._closing:
             self._start_turn(self._remote_prompts.pop(0), is_remote=True)
 
     def _cancel_pending(self, by: Literal["person", "nobody"] = "person") -> None:
@@ -411,11 +396,11 @@ class LocalSession:
         await self._permissions.pending.wait_delivered()
         await self._questions.pending.wait_delivered()
 
-    async def _run_turn(self, turn_id: str, prompt: Prompt | None) -> TurnEnded:
+    async def _run_turn(self, turn_id: str, prompt: Prompt | None, follows: bool) -> TurnEnded:
         try:
             if self.info.runs_own_tools:
                 await self._call_runner.prepare_effects()
-            ended = await self._options.run_turn(prompt, self)
+            ended = await self._options.run_turn(prompt, self, follows=follows)
             ended = TurnEnded(turn_id, ended.reason, ended.fault, ended.limit)
         except asyncio.CancelledError:
             ended = TurnEnded(turn_id, self._turn.cancel_reason if self._turn else "cancelled")
@@ -431,11 +416,14 @@ class LocalSession:
         return await self._finish_turn(ended, uncovered)
 
     async def _finish_turn(self, turn_end: TurnEnded, not_restorable: Sequence[str]) -> TurnEnded:
-        self._turn = None
+        turn, self._turn = self._turn, None
         if self._journal_error:
             turn_end = TurnEnded(turn_end.turn_id, "failed", self._journal_error.fault)
         try:
             self._call_runner.warn_about_undo(not_restorable)
+            if turn and turn.is_released and turn_end.reason not in ("done", "limit"):
+                await self._journal_sync.wait_synced()
+                return turn_end
             repeated = self._call_runner.events_after_turn()
             close_unfinished(self.state, self.emit, turn_end, except_calls=self._call_runner.standalone)
             for event in repeated:

@@ -95,8 +95,11 @@ class SessionOptions:
         """Return the backend's own id of an option."""
         return option_id.removeprefix(f"{_short_name(self._backend_info.backend)}.")
 
-    async def run_turn(self, prompt: Prompt | None, context: BackendContext) -> TurnEnded:
-        """Run a turn of the backend with the agent and model that the prompt names."""
+    async def run_turn(self, prompt: Prompt | None, context: BackendContext, *, follows: bool = False) -> TurnEnded:
+        """Run a turn of the backend with the agent and model that the prompt names.
+
+        With `follows`, the backend follows or continues a turn that was already started.
+        """
         async with self._targeted(prompt):
             target = prompt.target if prompt else None
             if target and target.selects_only:
@@ -104,7 +107,7 @@ class SessionOptions:
             if target and target.task and not self._backend_info.has_agents:
                 backend = self._backend_info.backend
                 raise UsageError(f"{backend} has no subagents", hint="only the engine runs this command")
-            return await self._backend.run_turn(prompt)
+            return await self._backend.run_turn(None if follows else prompt)
 
     @asynccontextmanager
     async def _targeted(self, prompt: Prompt | None) -> AsyncIterator[None]:

@@ -22,6 +22,8 @@ from ostler.core.events import (
     Renamed,
     RuleAdded,
     RuleRevoked,
+    ServerStateChanged,
+    SessionOpened,
     Steered,
     TodosChanged,
     ToolCalled,
@@ -42,12 +44,14 @@ from ostler.journal.todos_file import current_todos
 # The events of a finished turn that still matter for the state.
 TYPES_THAT_OUTLIVE_TURN = frozenset(
     [
+        "session_opened",
         "info_changed",
         "renamed",
         "option_changed",
         "usage_reported",
         "child_started",
         "child_ended",
+        "server_state_changed",
         "rule_added",
         "rule_revoked",
         "steered",
@@ -74,6 +78,7 @@ class SessionState:
         self.started: dict[str, bool] = {}
         self.results: set[str] = set()
         self.children: dict[str, ChildStarted] = {}
+        self.servers: dict[str, ServerStateChanged] = {}
         self.usage: list[UsageReported] = []
         self.undelivered: dict[str, None] = {}
         self.queued: tuple[str, ...] = ()
@@ -123,6 +128,8 @@ class SessionState:
                 self.children.pop(child_id, None)
             case Queued() | Steered() | Delivered():
                 self._apply_prompt(event)
+            case SessionOpened() | ServerStateChanged():
+                self._apply_server(event)
             case _:
                 self._apply_call(event)
 
@@ -134,6 +141,12 @@ class SessionState:
                 self.undelivered[prompt.id] = None
             case Delivered(prompt_id):
                 self.undelivered.pop(prompt_id, None)
+
+    def _apply_server(self, event: SessionOpened | ServerStateChanged) -> None:
+        if isinstance(event, SessionOpened):  # the servers of the earlier process have ended
+            self.servers.clear()
+        else:
+            self.servers[event.name] = event
 
     def _forget_calls(self) -> None:
         """Drop the calls of a finished turn: all have results, which the journal finds by id."""

@@ -12,6 +12,7 @@ from ostler.core.events import (
     Notice,
     PermissionAsked,
     PermissionDecided,
+    ServerStateChanged,
     TextDelta,
     ThoughtDelta,
     TodosChanged,
@@ -105,6 +106,8 @@ class Transcript:
                 return self._add(TodosBlock(f"todos-{len(self.blocks)}", True, items, starter))
             case Notice(level, text):
                 return self._add(NoticeBlock(f"notice-{len(self.blocks)}", True, level, text))
+            case ServerStateChanged() if event.failure:
+                return self._add(NoticeBlock(f"notice-{len(self.blocks)}", True, "warning", event.failure))
             case TurnEnded(turn_id):
                 return self._add(TurnEndBlock(f"{turn_id}/end", True, event))
             case _:

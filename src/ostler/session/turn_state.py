@@ -80,6 +80,10 @@ class TurnStateTracker:
             case _:
                 pass
 
+    def resume_turn(self) -> None:
+        """Enter the turn that an earlier process started."""
+        self._reset(in_turn=True)
+
     def _on_call(self, call_id: str, *, is_manual: bool) -> None:
         """Handle a new call. A remote side that runs its own tools sends no `ToolStarted`, so the call is running."""
         if is_manual:

@@ -6,7 +6,7 @@ from typing import Any
 from ostler.core.display import Display
 from ostler.core.permission import Danger, Need, Permission
 from ostler.core.protocols import ToolContext, Workspace
-from ostler.core.tools import ToolResult, ToolSpec
+from ostler.core.tools import ToolPlace, ToolResult, ToolSpec
 
 Behaviour = Callable[[Mapping[str, Any], ToolContext], Awaitable[str]]
 
@@ -15,12 +15,18 @@ class FakeTool:
     """Accepts any arguments, needs permission for its own name, and returns the text of `behaviour`."""
 
     def __init__(
-        self, name: str, behaviour: Behaviour | None = None, *, effects: bool = True, danger: Danger = "ordinary"
+        self,
+        name: str,
+        behaviour: Behaviour | None = None,
+        *,
+        effects: bool = True,
+        danger: Danger = "ordinary",
+        runs_in: ToolPlace = "workspace",
     ) -> None:
         self.runs: list[Mapping[str, Any]] = []
         self._behaviour = behaviour
         self._danger = danger
-        self.spec = ToolSpec(name, "other", f"{name}, for tests", {"type": "object"}, effects)
+        self.spec = ToolSpec(name, "other", f"{name}, for tests", {"type": "object"}, effects, runs_in=runs_in)
 
     def parse(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return arguments

@@ -34,8 +34,9 @@ async def open_test_session(
     policy: Policy | SessionAccess = ALLOW_ALL,
     journal: Journal | None = None,
     options: dict[str, str] | None = None,
+    takeover: bool = False,
 ) -> LocalSession:
-    """Open a session that is ready for a turn."""
+    """Open a session that is ready for a turn, or that continues the turn of the journal."""
     session = compose(
         Project.elsewhere(workspace.root),
         backend=backend,
@@ -44,7 +45,7 @@ async def open_test_session(
         mask=mask_nothing,
         journal=lambda: journal or MemoryJournal("session-1"),
     )
-    await session.open(version="test", backend="test", options=options or {})
+    await session.open(version="test", backend="test", options=options or {}, takeover=takeover)
     return session
 
 

@@ -28,7 +28,15 @@ class BaseTool(Generic[P]):
         declared = tool_declarations()[self.name]
         listed = {name: value for name, value in self.accepts["properties"].items() if name not in self.unlisted}
         schema = {**self.accepts, "properties": listed}
-        return ToolSpec(self.name, declared.kind, declared.description, schema, declared.effects, declared.reach)
+        return ToolSpec(
+            self.name,
+            declared.kind,
+            declared.description,
+            schema,
+            declared.effects,
+            declared.reach,
+            declared.runs_in,
+        )
 
     @cached_property
     def accepts(self) -> dict[str, Any]:

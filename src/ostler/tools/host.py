@@ -1,6 +1,6 @@
 """Tool host: resolves a call, asks the policy, runs the tool and limits the result."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -8,14 +8,17 @@ import msgspec
 
 from ostler.core.display import Display, DisplayDiff, DisplayText
 from ostler.core.errors import Fault, ToolError
-from ostler.core.events import Event, ToolCalled, ToolProgress, ToolStarted
-from ostler.core.permission import Decision, Permission, Question, QuestionReply
+from ostler.core.events import ToolCalled, ToolsChanged, ToolStarted
+from ostler.core.permission import Decision, Permission
 from ostler.core.protocols import BackendContext, Tool, Workspace
-from ostler.core.tools import ChildTask, ToolCall, ToolResult, ToolSpec
+from ostler.core.tool_source import ToolSource
+from ostler.core.tools import ToolCall, ToolPlace, ToolResult, ToolSpec
 from ostler.text.secret_masker import MASK_MARKER
 from ostler.tools.call_resolution import ResolvedCall, resolve_call
+from ostler.tools.local_tool_context import LocalToolContext
 from ostler.tools.output_limit import limit_output
 from ostler.tools.partial_call import HUNKS_ARGUMENT, restrict_to_hunks
+from ostler.tools.tool_sources import ToolSources
 
 
 class CallInterceptor(Protocol):
@@ -37,37 +40,53 @@ class LocalToolHost:
         hidden_tools: Callable[[], Iterable[Tool[Any]]] = tuple,
         is_offered: Callable[[str], bool] = lambda tool: True,
         interceptor: CallInterceptor | None = None,
-        dynamic_tools: Callable[[], Mapping[str, Tool[Any]]] = dict,
+        sources: Sequence[ToolSource] = (),
+        place: ToolPlace | None = None,
     ) -> None:
         """`hidden_tools` can be called but are not listed; they are created on first use, for a faster start.
 
         `is_offered` returns whether the current model has a tool; other tools are not listed and not run for it.
 
-        `dynamic_tools` are tools by name that may change, such as those of MCP servers; they replace no other tool.
+        With a `place` the host has only the tools that run there, because the others run on another machine.
+
+        `sources` have tools that may change, such as those of MCP servers; they replace no other tool.
         """
-        self._tools = {tool.spec.name: tool for tool in tools}
+        self._place = place
+        self._tools = self._by_name(tools)
         self._make_hidden_tools = hidden_tools
-        self._dynamic_tools = dynamic_tools
+        self._sources = ToolSources(sources, self._report_change)
+        self._context: BackendContext | None = None
         self._workspace = workspace
         self._is_offered = is_offered
         self._interceptor = interceptor
 
     @cached_property
     def _hidden_tools(self) -> dict[str, Tool[Any]]:
-        return {tool.spec.name: tool for tool in self._make_hidden_tools()}
+        return self._by_name(self._make_hidden_tools())
+
+    def _by_name(self, tools: Iterable[Tool[Any]]) -> dict[str, Tool[Any]]:
+        return {tool.spec.name: tool for tool in tools if self._place in (None, tool.spec.runs_in)}
 
     async def open(self, context: BackendContext) -> None:
-        """Do nothing; local tools need no setup."""
+        """Open the sources of tools; none of them is waited for."""
+        self._context = context
+        self._sources.open(context)
+
+    def _report_change(self) -> None:
+        if self._context:
+            self._context.emit(ToolsChanged(tuple(spec.name for spec in self.specs())))
 
     def specs(self) -> Sequence[ToolSpec]:
         return [tool.spec for name, tool in self._visible_tools().items() if self._is_offered(name)]
 
     def _visible_tools(self) -> dict[str, Tool[Any]]:
-        # Evaluated per dynamic tool, so that hidden tools are not created without any.
-        dynamic = {
-            name: tool for name, tool in self._dynamic_tools().items() if name not in self._tools | self._hidden_tools
+        # Evaluated per tool of a source, so that hidden tools are not created without any.
+        more = {
+            name: tool
+            for name, tool in self._sources.tools().items()
+            if self._place in (None, tool.spec.runs_in) and name not in self._tools | self._hidden_tools
         }
-        return self._tools | dynamic
+        return self._tools | more
 
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
         try:
@@ -142,7 +161,9 @@ class LocalToolHost:
 
     async def _call_tool(self, resolved: ResolvedCall, call: ToolCall, context: BackendContext) -> ToolResult:
         try:
-            result = await resolved.tool.run(resolved.params, _LocalToolContext(call, self._workspace, context))
+            result = await resolved.tool.run(
+                resolved.params, LocalToolContext(call, resolved.tool.spec.runs_in, self._workspace, context)
+            )
         except ToolError as error:
             return failed_result(call.id, error)
         if resolved.call.tool != call.tool:
@@ -161,9 +182,13 @@ class LocalToolHost:
         return await resolved.tool.permission(resolved.params, self._workspace)
 
     async def aclose(self) -> None:
-        close = getattr(self._workspace, "aclose", None)
-        if close is not None:
-            await close()
+        self._context = None
+        try:
+            await self._sources.aclose()
+        finally:
+            close = getattr(self._workspace, "aclose", None)
+            if close is not None:
+                await close()
 
 
 def _check_no_masked_secret(resolved: ResolvedCall) -> None:
@@ -175,35 +200,6 @@ def _check_no_masked_secret(resolved: ResolvedCall) -> None:
             code="withheld",
             hint="change only the lines around it",
         )
-
-
-class _LocalToolContext:
-    """The context of one running tool."""
-
-    def __init__(self, call: ToolCall, workspace: Workspace, context: BackendContext) -> None:
-        self.call_id = call.id
-        self._tool_name = call.tool
-        self.workspace = workspace
-        self._context = context
-
-    def progress(self, display: Display) -> None:
-        self._context.emit(ToolProgress(self.call_id, display))
-
-    def persist(self, event: Event) -> None:
-        self._context.emit(event)
-
-    def events(self) -> Sequence[Event]:
-        return self._context.events()
-
-    def may_read(self, path: str) -> bool:
-        places = {path, self.workspace.resolve(path).display_path}
-        return all(self._context.may_read(self.call_id, place) for place in places)
-
-    async def ask(self, question: Question) -> QuestionReply:
-        return await self._context.ask(msgspec.structs.replace(question, asked_by=question.asked_by or self._tool_name))
-
-    async def spawn(self, task: ChildTask) -> ToolResult:
-        return await self._context.spawn(task)
 
 
 def failed_result(call_id: str, error: ToolError) -> ToolResult:

@@ -33,7 +33,7 @@ class TaskTool(BaseTool[TaskParams]):
         spec = super().spec
         lines = [f"- {name}: {description}" for name, description in self._agents.items()]
         text = "\n".join([spec.description, "Agents:", *lines]) if lines else spec.description
-        return ToolSpec(spec.name, spec.kind, text, spec.schema, spec.effects, spec.reach)
+        return msgspec.structs.replace(spec, description=text)
 
     async def permission(self, params: TaskParams, workspace: Workspace) -> Permission:
         title = _title(params)

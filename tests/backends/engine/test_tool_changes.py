@@ -10,6 +10,7 @@ from ostler.journal.memory_journal import MemoryJournal
 from ostler.models.model_types import SystemMessage
 from ostler.session.session import LocalSession
 from ostler.testing.fake_tool import FakeTool
+from ostler.testing.fake_tool_source import FakeToolSource
 from ostler.testing.session_fixture import ALLOW_ALL, run_turn
 from ostler.tools.host import LocalToolHost
 from ostler.workspace.local_workspace import LocalWorkspace
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.req("MD-9")
 
 async def open_session(tmp_path, model, dynamic_tools, *tools, journal=None):
     workspace = LocalWorkspace(str(tmp_path))
-    host = LocalToolHost(tools, workspace, dynamic_tools=lambda: dynamic_tools)
+    host = LocalToolHost(tools, workspace, sources=[FakeToolSource(dynamic_tools)])
     session = LocalSession(
         backend=Engine(make_model=lambda name: model, tools=host.specs, system=lambda: "Be good."),
         tools=host,

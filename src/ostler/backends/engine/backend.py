@@ -1,11 +1,12 @@
 """The engine backend: connects model, tools and loop to the session."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from ostler.backends.engine.history import History, find_prefix, last_context_report, latest_event, undone_summaries
 from ostler.backends.engine.internal_agents import InternalAgents
+from ostler.backends.engine.interrupted_turn import InterruptedTurn, find_interrupted_turn
 from ostler.backends.engine.loop import AgentLoop
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.backends.engine.plugins.compaction import report_context_usage
@@ -39,9 +40,7 @@ from ostler.backends.engine.role import (
 )
 from ostler.backends.engine.text_edits.text_editing import short_rules
 from ostler.backends.engine.token_estimate import TokenEstimator
-from ostler.core.errors import UsageError
 from ostler.core.events import Compacted, InfoChanged, Notice, PrefixBuilt, TurnEnded, UsageReported
-from ostler.core.message import Message
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
 from ostler.core.sessions import (
@@ -122,31 +121,31 @@ class Engine:
         return self._info()
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
-        if prompt is None:
-            raise UsageError("the engine does not start turns itself")
+        interrupted = find_interrupted_turn(self._context.records()) if prompt is None else None
         self._in_turn = True
         try:
-            return await self._run_loop(prompt)
+            return await self._run_loop(prompt, interrupted)
         finally:
             self._in_turn = False
             self._budget.leave(self._context)
 
-    async def _run_loop(self, prompt: Prompt) -> TurnEnded:
+    async def _run_loop(self, prompt: Prompt | None, interrupted: InterruptedTurn | None) -> TurnEnded:
         await self._model.learn_size()
         tools = self._tools()
         send_role_prompt(self._context, self._role)
         await self._wait_for_window(tools)
-        view = self._make_view(self._prefix(tools))
+        view = self._make_view(self._prefix(tools), interrupted.start_index if interrupted else None)
         self._budget.join(view)
-        first, plugins = subagent_call(prompt), self._make_plugins()
-        if self._edits_in_text:
+        first, plugins = subagent_call(prompt) if prompt else None, self._make_plugins()
+        if self._edits_in_text and prompt:
             from ostler.backends.engine.text_edits.turn import TextEditTurn  # imported only for small models
 
             turn = TextEditTurn(self._project.text_editing, self._checks, prompt)
             plugins = PluginChain((*self._make_common_plugins(), *turn.plugins))
             first = first or await turn.show_files(view)
+        loop = AgentLoop(view, self._tools, plugins, self._message_id)
         try:
-            ended = await self._run_with_timeout(AgentLoop(view, self._tools, plugins, self._message_id), first)
+            ended = await self._run_with_timeout(loop.continue_turn(interrupted) if interrupted else loop.run(first))
         except asyncio.CancelledError:
             plugins.on_cancel(view)
             raise
@@ -155,10 +154,10 @@ class Engine:
         await self._report_window()
         return ended
 
-    async def _run_with_timeout(self, loop: AgentLoop, first: Message | None) -> TurnEnded:
+    async def _run_with_timeout(self, work: Awaitable[TurnEnded]) -> TurnEnded:
         try:
             async with asyncio.timeout(self._limits.time) as clock:
-                return await loop.run(first)
+                return await work
         except TimeoutError:
             if not clock.expired():
                 raise
@@ -244,11 +243,18 @@ class Engine:
         tool_changes = ToolChangesPlugin(self._tools, self._extend)
         return [tool_changes, LoopDetector(), limits, self._context_window, limits, self._titles]
 
-    def _make_view(self, prefix: PrefixBuilt) -> TurnView:
+    def _make_view(self, prefix: PrefixBuilt, start_index: int | None = None) -> TurnView:
         model = RepetitionGuard(SampledModel(self._model, self._role, self._thinking))
         guide = guide_size(self._model, prefix)
         return TurnView(
-            self._context, model, prefix, self._history, self._estimator, self._internal_agents, guide=guide
+            self._context,
+            model,
+            prefix,
+            self._history,
+            self._estimator,
+            self._internal_agents,
+            guide=guide,
+            start_index=start_index,
         )
 
     @property
@@ -263,7 +269,7 @@ class Engine:
                 "thinking", self._thinking or "", choices=tuple(map(OptionChoice, THINKING)), has_default=True
             ),
         )
-        return SessionInfo("engine", options, can_steer=True, can_continue=True, has_agents=True)
+        return SessionInfo("engine", options, can_steer=True, can_continue=True, has_agents=True, can_take_over=True)
 
     @property
     def _edits_in_text(self) -> bool:

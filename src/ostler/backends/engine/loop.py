@@ -3,12 +3,15 @@
 from collections.abc import Callable, Sequence
 
 from ostler.backends.engine.call_scheduler import CallScheduler
+from ostler.backends.engine.history import join_pieces
+from ostler.backends.engine.interrupted_turn import INTERRUPTED_REPLY, InterruptedTurn, calls_to_run
 from ostler.backends.engine.model_step import ModelStep, run_step
 from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
 from ostler.backends.engine.reply_endings import early_turn_end
+from ostler.backends.engine.role import subagent_call
 from ostler.backends.engine.steering import SteeringQueue
 from ostler.core.errors import BackendError
-from ostler.core.events import MessageDone, Notice, StateChanged, TurnEnded
+from ostler.core.events import MessageDone, Notice, Reminded, StateChanged, TurnEnded
 from ostler.core.message import Message
 from ostler.core.tools import ToolSpec
 
@@ -37,6 +40,26 @@ class AgentLoop:
             ended = await self._step()
             if ended:
                 return ended
+
+    async def continue_turn(self, turn: InterruptedTurn) -> TurnEnded:
+        """Continue a turn that was interrupted: finish its last reply, then run it to its end."""
+        if not turn.reply:
+            return await self.run(subagent_call(turn.prompt))
+        return await self._finish_reply(turn) or await self.run()
+
+    async def _finish_reply(self, turn: InterruptedTurn) -> TurnEnded | None:
+        message = join_pieces(turn.reply)
+        if message.calls:
+            rest = calls_to_run(turn.reply, self._context.records())
+            async with self._make_scheduler() as scheduler:
+                return await self._run_calls(ModelStep(message, rest), scheduler)
+        if turn.continues_after_reply:
+            return None
+        if not message.truncated:
+            return await self._end_after(message)
+        if message.parts:
+            self._context.emit(Reminded(INTERRUPTED_REPLY))
+        return None
 
     async def _step(self) -> TurnEnded | None:
         self._context.emit(StateChanged("planning"))

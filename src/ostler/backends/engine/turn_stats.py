@@ -7,9 +7,10 @@ from ostler.core.protocols import BackendContext
 class TurnStats:
     """Reads each record of the turn once; earlier records are searched only on demand."""
 
-    def __init__(self, context: BackendContext) -> None:
+    def __init__(self, context: BackendContext, start_index: int | None = None) -> None:
+        """`start_index` is the index of the first record of a turn that is continued."""
         self._context = context
-        self.start_index = len(context.records())
+        self.start_index = len(context.records()) if start_index is None else start_index
         self._read_count = self.start_index
         self._steps = 0
         self._usage: list[tuple[int, UsageReported]] = []

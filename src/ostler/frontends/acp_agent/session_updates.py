@@ -13,6 +13,7 @@ from ostler.core.events import (
     Notice,
     Retrying,
     Reverted,
+    ServerStateChanged,
     Steered,
     TextDelta,
     ThoughtDelta,
@@ -90,6 +91,8 @@ class SessionUpdateBuilder:
                 yield from self._usage(event)
             case Notice(_, text):
                 yield self.notice(text)
+            case ServerStateChanged() if event.failure:
+                yield self.notice(event.failure)
             case Waiting() | Retrying():
                 yield from map(self.notice, self._waiting.render(event))
             case _:

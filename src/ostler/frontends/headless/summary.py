@@ -10,6 +10,7 @@ from ostler.core.events import (
     MessageDone,
     Notice,
     PermissionDecided,
+    ServerStateChanged,
     ToolCalled,
     ToolFinished,
     TurnEnded,
@@ -91,9 +92,14 @@ class SummaryBuilder:
                 self._add_tool_result(result)
             case PermissionDecided(_, permission, decision) if decision.answer == "deny":
                 self._decided_calls.add(permission.call_id)
-                self._refusals.append(f"{permission.title} ({decision.reason})")
+                reason = decision.reason
+                if decision.who:
+                    reason = f"denied by {decision.who}: {reason or decision.feedback}".removesuffix(": ")
+                self._refusals.append(f"{permission.title} ({reason})")
             case UsageReported() as usage:
                 self._add_usage(usage)
+            case ServerStateChanged() as server if server.failure:
+                self._notices.append(server.failure)
             case Notice(_, text):
                 self._notices.append(text)
             case _:

@@ -37,14 +37,18 @@ class TurnView:
         internal_agents: InternalAgents = BUILT_IN_AGENTS,
         *,
         guide: int | None = None,
+        start_index: int | None = None,
     ) -> None:
-        """`guide` is the size in bytes of the tools' description, where the API does not declare tools."""
+        """`guide` is the size in bytes of the tools' description, where the API does not declare tools.
+
+        `start_index` is the index of the first record of a turn that is continued.
+        """
         self.internal_agents = internal_agents
         self.context = context
         self.model = ReplyLimitedModel(model, self._check_fallback_fits)
         self.estimator = estimator
-        self.stats = TurnStats(context)
-        self.start_index = self.request_index = self.stats.start_index
+        self.stats = TurnStats(context, start_index)
+        self.start_index, self.request_index = self.stats.start_index, len(context.records())
         self.request_size = 0
         self._history = history
         self.set_prefix(prefix, guide)

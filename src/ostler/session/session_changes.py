@@ -1,0 +1,77 @@
+"""Applies changes to a session: steer, queue, options, revert, rename, revoked rules."""
+
+from typing import TYPE_CHECKING
+
+from ostler.core.events import Notice, Queued, Renamed, Reverted, RuleRevoked, Steered
+from ostler.core.protocols import Backend, StandingRules
+from ostler.core.sessions import Rename, Revert, RevokeRule, SessionChange, SetOption, SetQueue, Steer
+from ostler.session.journal_sync import JournalSync
+from ostler.session.session_options import SessionOptions
+
+if TYPE_CHECKING:
+    from ostler.session.session import LocalSession
+
+
+class SessionChanges:
+    """The changes of one session, recorded as events and passed to the backend where it must know them."""
+
+    def __init__(
+        self,
+        session: "LocalSession",
+        backend: Backend,
+        options: SessionOptions,
+        standing_rules: StandingRules,
+        journal_sync: JournalSync,
+    ) -> None:
+        self._session = session
+        self._backend = backend
+        self._options = options
+        self._standing_rules = standing_rules
+        self._journal_sync = journal_sync
+
+    async def apply(self, change: SessionChange) -> bool:
+        """Apply a change. Return False if the backend does not support it or it is not possible now."""
+        match change:
+            case Rename(title):
+                self._session.emit(Renamed(title))
+                await self._backend.apply(change)
+                return True
+            case RevokeRule(rule):
+                self._standing_rules.revoke(rule)
+                self._session.emit(RuleRevoked(rule))
+                return True
+            case Revert():
+                return await self._revert(change)
+            case Steer():
+                return await self._steer(change)
+            case SetQueue(texts):
+                self._session.emit(Queued(texts))
+                self._journal_sync.start()
+                return True
+            case SetOption():
+                return await self._options.set(change)
+            case _:
+                return await self._backend.apply(change)
+
+    async def _steer(self, steer: Steer) -> bool:
+        """Send a prompt to the running turn, or to the next one. Return False if the turn is already ending."""
+        session = self._session
+        too_late = session.turn is not None and session.turn.is_cleaning_up
+        steered = Steered(steer.prompt)
+        masked = Steer(session.mask(steered).prompt)
+        if too_late or not (session.info.can_steer and await self._backend.apply(masked)):
+            return False
+        session.emit(steered)
+        return True
+
+    async def _revert(self, revert: Revert) -> bool:
+        session = self._session
+        if session.turn is not None or not 0 <= revert.to_seq <= session.last_seq:
+            return False
+        before = len(session.records())
+        session.emit(Reverted(revert.to_seq))
+        removed = len(session.records()) <= before  # otherwise it restored reverted events
+        if not await self._backend.apply(revert) and removed:
+            text = f"reverted here, but {session.info.backend} still has the messages in its context"
+            session.emit(Notice("warning", text))
+        return True
