@@ -20,9 +20,9 @@ class ToolDeclaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is declared about a tool besides its parameters.
 
     `changes` is what a call can change. `offered` is when models get the tool: `on-request` is only if the session has
-    something for it. `runs_in` is `session` if it acts on the session, not on files. `window` is `large` if it is left out of a small context window. `usual` are the parameters of a
-    typical call; without any, the required ones. `aliases` are the tool's names in other agents, `parameters` those of
-    its parameters.
+    something for it. `runs_in` is `session` if it acts on the session, not on files. `window` is `large` if it is left
+    out of a small context window. `usual` are the parameters of a typical call; without any, the required ones.
+    `aliases` are the tool's names in other agents, `parameters` those of its parameters.
     """
 
     name: str
