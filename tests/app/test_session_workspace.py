@@ -56,6 +56,26 @@ async def test_command_checked_as_read_only_stays_read_only_if_the_agent_changes
     await shell.aclose()
 
 
+@pytest.mark.req("PM-11", "SH-8")
+async def test_looking_command_cannot_write_even_if_it_was_misjudged(tmp_path, monkeypatch):
+    shell = SessionShell(str(tmp_path), writable=True, sandbox="require")
+    try:
+        await shell.run(CommandRequest("touch ordinary"))
+        monkeypatch.setattr("ostler.policy.shell.looking.only_looks", lambda command: True)
+        result = await shell.run(CommandRequest("touch misjudged"))
+    finally:
+        await shell.aclose()
+    assert (tmp_path / "ordinary").exists() and not (tmp_path / "misjudged").exists()
+    assert "Read-only file system" in result.stderr or "ermission denied" in result.stderr
+
+
+@pytest.mark.req("PM-11")
+async def test_looking_command_with_network_access_is_not_read_only(tmp_path):
+    shell = SessionShell(str(tmp_path), writable=True, sandbox="prefer")
+    policy = await shell._policy_for(CommandRequest("git status", network=True))
+    assert policy.network and policy.writable == (str(tmp_path),)
+
+
 @pytest.mark.req("PM-1", "FS-3")
 @pytest.mark.parametrize(
     ("pattern", "action", "readable"),

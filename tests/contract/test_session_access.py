@@ -8,7 +8,7 @@ from ostler.app.active_agent import ActiveAgent
 from ostler.app.run_options import RunOptions
 from ostler.core.errors import UsageError
 from ostler.core.events import OptionChanged, PermissionAsked, Reminded
-from ostler.core.permission import Decision, Rule
+from ostler.core.permission import Decision, Need, Permission, Rule
 from ostler.core.prompt import Prompt, PromptTarget, TextContent
 from ostler.core.sessions import Revert, SetOption
 from ostler.core.tools import ToolCall
@@ -104,6 +104,48 @@ async def test_mode_plan_denies_changes(driver, tmp_path):
     assert await scenario.session.apply(SetOption("mode", "plan"))
     await run_turn(scenario.session, "write")
     assert (statuses(scenario), scenario.session.info.option("mode")) == (["denied"], "plan")
+    await scenario.close()
+
+
+@pytest.mark.req("PM-10")
+@pytest.mark.scenario("mode")
+async def test_mode_changes_the_policy_during_a_turn(driver, tmp_path):
+    scenario = Scenario(driver, tmp_path)
+
+    async def switch(arguments, context):
+        assert await scenario.session.apply(SetOption("mode", "plan"))
+        return "switched"
+
+    tool = driver.tool("probe", switch)
+    scenario.tools.append(tool)
+    await scenario.open([[single_call("probe"), single_call("probe"), Say("No.")]], policy=access())
+    await run_turn(scenario.session, "write twice")
+    assert (statuses(scenario), len(tool.runs)) == (["ok", "denied"], 1)
+    await scenario.close()
+
+
+@pytest.mark.req("PM-11")
+@pytest.mark.scenario("all edits")
+@pytest.mark.parametrize("answer", ["edits", "folder"])
+async def test_answer_for_more_edits_covers_the_next_one(driver, tmp_path, answer):
+    tool = driver.tool("probe")
+
+    async def permission(params, workspace):
+        return Permission("change a file", (Need("write", f"src/{len(tool.runs)}.py"),))
+
+    tool.permission = permission
+    scenario = Scenario(driver, tmp_path, [tool])
+    moves = [single_call("probe"), single_call("probe"), Say("Done.")]
+    await scenario.open([moves], policy=ActiveAgent(builtin_agents(), Policy(), RunOptions("/")))
+    turn = scenario.session.start(make_prompt("write"))
+    ask = await scenario.until(PermissionAsked)
+    assert answer in [option.id for option in ask.permission.options]
+    decision = Decision("allow", by="person", scope="session", option_id=answer)
+    assert scenario.session.answer(ask.ask_id, decision)
+    await turn.wait()
+    assert statuses(scenario) == ["ok", "ok"]
+    asked = [event for event in scenario.session.events() if isinstance(event, PermissionAsked)]
+    assert len(asked) == 1
     await scenario.close()
 
 

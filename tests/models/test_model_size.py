@@ -63,7 +63,7 @@ def test_few_parameters_or_a_small_window_are_small(parameters, window, small):
 async def test_discovered_server_tells_the_size_before_the_first_request(entry, pages, small):
     async with ScriptedModelServer(text("a"), models=[entry], pages=pages) as server:
         model = make_model(Profile(name="p", model="m", base_url=server.base_url), discovered=True)
-        await model.wait_for_size()
+        await model.learn_size()
         assert model.edits_in_text is small
         await collect(model)
 
@@ -71,7 +71,7 @@ async def test_discovered_server_tells_the_size_before_the_first_request(entry, 
 async def test_configured_profile_does_not_wait_but_advises_later():
     async with ScriptedModelServer(text("a"), models=[LLAMA_CPP]) as server:
         model = make_model(Profile(name="p", model="m", base_url=server.base_url))
-        await model.wait_for_size()
+        await model.learn_size()
         assert (server.requests, model.edits_in_text) == ([], False)
         assert [chunk async for chunk in model.stream(make_request())]
         await model.fetch_window()

@@ -55,6 +55,12 @@ class SessionShell:
     async def _has_sandbox(self) -> bool:
         return not (await self._ensure_processes().prepare()).startswith("none")
 
+    def is_read_only_command(self, command: str) -> bool:
+        """Return whether a command only looks at files, so that it runs with the workspace read-only."""
+        from ostler.policy.shell.looking import only_looks  # imports a parser that only commands need
+
+        return only_looks(command)
+
     async def can_write(self) -> bool:
         """Whether a command could change the workspace; only a sandbox can keep it from that."""
         return (self._writable and not self.read_only) or not await self._has_sandbox()
@@ -119,7 +125,7 @@ class SessionShell:
                 "this session is read-only, and no sandbox confines the redirection",
                 hint="run the command without it",
             )
-        read_only = self.read_only
+        read_only = self.read_only or (not request.network and self.is_read_only_command(request.command))
         if not (request.network or read_only):
             return None
         default = self._sandbox_policy()
@@ -211,6 +217,9 @@ class SessionWorkspace(LocalWorkspace):
 
     async def is_sandboxed(self) -> bool:
         return await self._shell.is_sandboxed()
+
+    def is_read_only_command(self, command: str) -> bool:
+        return self._shell.is_read_only_command(command)
 
     async def can_commands_write(self) -> bool:
         return await self._shell.can_write()

@@ -16,7 +16,8 @@ class Need(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `danger` is how the policy classifies it. `confirm` can only be allowed by the user, once per call; `deny` never.
     `stranger` is an unknown program: it needs approval, unless a rule names it. `rule_pattern` is the pattern for a
-    standing rule, if the user wants one. `sandboxed` means that it runs inside the operating system's sandbox.
+    standing rule, if the user wants one. `sandboxed` means that it runs inside the operating system's sandbox,
+    `read_only` that the workspace is read-only there.
     With `implied`, a command may do it, such as reading a file that it names: only rules for this key apply.
     """
 
@@ -27,6 +28,7 @@ class Need(msgspec.Struct, frozen=True, omit_defaults=True):
     rule_pattern: str = msgspec.field(name="always", default="")
     sandboxed: bool = msgspec.field(name="confined", default=False)
     implied: bool = False
+    read_only: bool = False
 
 
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True):

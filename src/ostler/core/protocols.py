@@ -263,6 +263,9 @@ class Workspace(Protocol):
     async def is_sandboxed(self) -> bool:
         """Return whether commands run in the operating system's sandbox."""
 
+    def is_read_only_command(self, command: str) -> bool:
+        """Return whether a command always runs with the workspace read-only, if it runs in the sandbox."""
+
     @property
     def jobs(self) -> BackgroundJobs:
         """Background commands. Raises `ToolError` where they are not supported."""

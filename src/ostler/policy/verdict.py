@@ -121,6 +121,8 @@ def _apply_profile(need: Need, policy: Policy, action: PolicyAction) -> VerdictS
         return VerdictStep(PROFILE_STEP, "ask", asks.origin)
     if policy.allow_sandboxed and need.sandboxed:
         return VerdictStep(PROFILE_STEP, "allow", "it runs in the sandbox")
+    if need.sandboxed and need.read_only:
+        return VerdictStep(PROFILE_STEP, "allow", "it only looks, and the workspace is read-only in its sandbox")
     if allows := last_match(profile.allows, need):
         return VerdictStep(PROFILE_STEP, "allow", allows.origin)
     if profile.uses_whitelist and need.key == "bash" and _is_whitelisted(need.subject, policy.whitelist):

@@ -114,6 +114,7 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
     # With network access, a command can send data and change remote systems, which the sandbox does not prevent.
     in_sandbox = await workspace.is_sandboxed()
     sandboxed = in_sandbox and not params.network
+    read_only = sandboxed and workspace.is_read_only_command(params.command)
     needs = [
         Need(
             "bash",
@@ -122,6 +123,7 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
             reason=part.unknown_reason or analysis.reason,
             rule_pattern=suggest_rule_pattern(part.words) if part.literal else "",
             sandboxed=sandboxed,
+            read_only=read_only,
         )
         for part in parts
     ]
@@ -131,6 +133,7 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
             text,
             rule_pattern=" ".join((*part.assignments, suggest_rule_pattern(part.words))) if part.literal else "",
             sandboxed=sandboxed,
+            read_only=read_only,
         )
         for part in parts
         if part.assignments and (text := " ".join((*part.assignments, part.text)))
@@ -144,7 +147,7 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
     if not in_sandbox:
         needs += [Need("write", path) for path in dict.fromkeys(analysis.temporary_paths)]
     needs += [
-        Need("bash", f"with words known only at run time: {part.text}", sandboxed=sandboxed)
+        Need("bash", f"with words known only at run time: {part.text}", sandboxed=sandboxed, read_only=read_only)
         for part in parts
         if part.has_runtime_words or (part.has_variable_words and not in_sandbox)
     ]

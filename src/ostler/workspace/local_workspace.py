@@ -250,6 +250,10 @@ class LocalWorkspace:
         """Return whether a command could change files of the workspace."""
         return self._run is not None
 
+    def is_read_only_command(self, command: str) -> bool:
+        """Return False: this workspace has no sandbox."""
+        return False
+
     async def _prepare_change(self, real_paths: Sequence[str]) -> None:
         """Let `before_change` save what is there. Paths outside are left out; changing them fails anyway."""
         inside = f"{self.root.rstrip('/')}/"
