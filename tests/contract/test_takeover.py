@@ -1,13 +1,22 @@
 """A session that one process releases in mid-turn and another takes over, with every backend."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 from drivers import Hold, Say
 from scenario import Scenario, single_call
 
 from ostler.backends.engine.history import fold_history
-from ostler.core.events import Notice, PermissionAsked, PermissionDecided, TextDelta, ToolFinished, TurnEnded, TurnStarted
+from ostler.core.events import (
+    Notice,
+    PermissionAsked,
+    PermissionDecided,
+    TextDelta,
+    ToolFinished,
+    TurnEnded,
+    TurnStarted,
+)
 from ostler.core.permission import Decision
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.models.model_types import AssistantMessage, ToolResultsMessage
@@ -30,7 +39,7 @@ def assert_valid(journal):
     started = [event.turn_id for event in events if isinstance(event, TurnStarted)]
     assert [event.turn_id for event in events if isinstance(event, TurnEnded)] == started
     history = fold_history(events)
-    for message, following in zip(history, history[1:], strict=False):
+    for message, following in pairwise(history):
         if isinstance(message, AssistantMessage) and message.message.calls:
             assert isinstance(following, ToolResultsMessage)
             assert [r.call_id for r in following.results] == [call.id for call in message.message.calls]
@@ -121,9 +130,7 @@ async def test_turn_released_during_a_reply_is_continued_elsewhere(driver, tmp_p
     hold.set()
     journal = copy_journal(scenario.session)
     other = type(driver)()
-    again = await Scenario(other, tmp_path).open(
-        rest_of_script(driver, Say("Done.")), journal=journal, takeover=True
-    )
+    again = await Scenario(other, tmp_path).open(rest_of_script(driver, Say("Done.")), journal=journal, takeover=True)
     await finish(again)
 
 

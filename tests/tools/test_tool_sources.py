@@ -112,7 +112,12 @@ async def test_state_of_a_server_is_persisted_until_the_session_is_opened_again(
 
 
 def test_state_of_a_server_outlives_a_turn():
-    events = [SessionOpened("s", "/w", "engine", "1"), TurnStarted("t", make_prompt("go")), READY, TurnEnded("t", "done")]
+    events = [
+        SessionOpened("s", "/w", "engine", "1"),
+        TurnStarted("t", make_prompt("go")),
+        READY,
+        TurnEnded("t", "done"),
+    ]
     journal = MemoryJournal("s", [Envelope(seq, 1.0, event) for seq, event in enumerate(events, 1)])
     assert state_from_records(journal.records()).servers == SessionState(events).servers == {"files": READY}
 

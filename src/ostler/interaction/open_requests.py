@@ -93,9 +93,11 @@ def describe_decision(event: PermissionDecided) -> str:
     decision, by = event.decision, _by_whom(event.decision)
     scope = {"session": " for this session", "project": " always in this project"}.get(decision.scope, "")
     if decision.feedback:
-        return f"{decision.answer}{by}, with {'the' if by else 'your'} message"  # the message is shown below, with the denied call
+        # The message is shown below, with the denied call.
+        return f"{decision.answer}{by}, with {'the' if by else 'your'} message"
     if decision.hunks is not None:
-        return f"{decision.answer}{by}, only hunk{'s' * (len(decision.hunks) > 1)} {', '.join(map(str, decision.hunks))}"
+        hunks = ", ".join(map(str, decision.hunks))
+        return f"{decision.answer}{by}, only hunk{'s' * (len(decision.hunks) > 1)} {hunks}"
     reason = decision.reason.partition("\n")[0]
     return f"{decision.answer}{scope}{by}{f': {escape_invisible(reason)}' if reason else ''}"
 

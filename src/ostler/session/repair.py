@@ -36,9 +36,7 @@ def close_unfinished(
         emit(TurnEnded(state.turn.turn_id, "cancelled"))
 
 
-def withdraw_requests(
-    state: SessionState, emit: Callable[[Event], None], except_calls: Container[str] = ()
-) -> None:
+def withdraw_requests(state: SessionState, emit: Callable[[Event], None], except_calls: Container[str] = ()) -> None:
     """Emit an answer for every open question and approval request, except for those of `except_calls`."""
     for ask_id, request in tuple(state.asks.items()):
         if request.permission.call_id not in except_calls:
