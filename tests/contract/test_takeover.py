@@ -1,6 +1,7 @@
 """A session that one process releases in mid-turn and another takes over, with every backend."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 from drivers import Hold, Say
@@ -38,7 +39,7 @@ def assert_valid(journal):
     started = [event.turn_id for event in events if isinstance(event, TurnStarted)]
     assert [event.turn_id for event in events if isinstance(event, TurnEnded)] == started
     history = fold_history(events)
-    for message, following in zip(history, history[1:], strict=False):
+    for message, following in pairwise(history):
         if isinstance(message, AssistantMessage) and message.message.calls:
             assert isinstance(following, ToolResultsMessage)
             assert [r.call_id for r in following.results] == [call.id for call in message.message.calls]

@@ -44,7 +44,7 @@ async def test_turn_is_continued_from_every_point_of_its_journal(tmp_path):
         kept = [envelope.event for envelope in envelopes[:end]]
         replies = sum(isinstance(event, MessageDone) for event in kept)
         journal = MemoryJournal("session-1", envelopes[:end])
-        model, tool, opening = open_engine(tmp_path, SCRIPT[replies:], journal, takeover=True)
+        model, _, opening = open_engine(tmp_path, SCRIPT[replies:], journal, takeover=True)
         again = await opening
         assert again.turn is not None, f"after {kinds[end - 1].__name__}"
         assert (await again.turn.wait()).reason == "done"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler.app.run_options import RunOptions
+from ostler.core.background_job import BackgroundJob
 from ostler.core.errors import ToolError
-from ostler.core.protocols import BackgroundJob, CommandRequest, CommandResult
+from ostler.core.protocols import CommandRequest, CommandResult
 from ostler.policy.wildcard import pattern_folder
 from ostler.settings.effective import Settings
 from ostler.settings.home import find_home

@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
+from ostler.core.background_job import BackgroundJob
 from ostler.core.display import Display
 from ostler.core.events import Envelope, Event, ToolStarted, TurnEnded
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
@@ -71,7 +72,11 @@ class Backend(Protocol):
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo: ...
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
-        """Run one turn. With None, follow the turn that the remote side started."""
+        """Run one turn. With None, follow the turn that the remote side started.
+
+        After a takeover, None also means: continue the turn that the records hold, including its calls without a
+        result. The session asks for it only if `SessionInfo.can_take_over` is set, else it ends the turn.
+        """
 
     async def apply(self, change: SessionChange) -> bool:
         """Apply a change (steer, set an option, compact, revert). Return False if it is not supported."""
@@ -88,7 +93,8 @@ class ToolRunner(Protocol):
     def specs(self) -> Sequence[ToolSpec]:
         """Return the tools that can be called now; the list may change between two calls."""
 
-    async def run(self, call: ToolCall, context: BackendContext) -> ToolResult: ...
+    async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
+        """Run a call. When cancelled, stop it, also on another machine, and return; the session's wait is limited."""
 
     async def aclose(self) -> None:
         """Stop everything, including background processes, which outlive a turn."""
@@ -192,17 +198,6 @@ class CommandResult(msgspec.Struct, frozen=True):
     timed_out: bool = False
     truncated: bool = msgspec.field(name="cut", default=False)
     output_file: str = msgspec.field(name="spill", default="")
-
-
-class BackgroundJob(msgspec.Struct, frozen=True):
-    """The state of a background command. `log` is the file with its output, up to a size limit."""
-
-    id: str
-    command: str
-    state: Literal["running", "exited", "killed"]
-    exit_code: int | None
-    seconds: float
-    log: str
 
 
 class BackgroundJobs(Protocol):
@@ -431,6 +426,9 @@ class Session(Protocol):
         """Stream the persisted events after `since`, the current state, then new events."""
 
     async def aclose(self) -> None: ...
+
+    async def release(self) -> None:
+        """Close the session without ending its running turn, so that another process can continue the turn."""
 
 
 class SessionManager(Protocol):

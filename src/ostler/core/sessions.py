@@ -45,8 +45,8 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a backend reports about the session it opened.
 
     `runs_own_tools` means that the remote side also runs tools of its own, outside the tool host. `can_continue` means
-    that a finished turn can be continued, `has_agents` that the backend uses the session's agent and runs subagents,
-    `can_take_over` that it can continue a turn that was started in another process.
+    that a finished turn can be continued, `has_agents` that the backend uses the session's agent and runs subagents.
+    `can_take_over` means that an interrupted turn can be continued from its records, also in another process.
     """
 
     backend: str

@@ -39,7 +39,8 @@ def _message(message: ConversationMessage, names: dict[str, str], redact: Callab
         yield f"\n{_one_line(names.get(message.call_id, 'call'))}: {message.status}\n\n"
         yield fence_code(sanitise(redact(message.text)))
         return
-    yield f"\n## {_one_line(redact(message.who)) or ROLE_NAMES[message.role]} · {message.number} · {format_time(message.time)}\n\n"
+    name = _one_line(redact(message.who)) or ROLE_NAMES[message.role]
+    yield f"\n## {name} · {message.number} · {format_time(message.time)}\n\n"
     if message.thought:
         yield "".join(f"> {line}\n" for line in sanitise(redact(message.thought)).splitlines()) + "\n"
     if message.text:

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from ostler.core.background_job import BackgroundJob
 from ostler.core.errors import ToolError
-from ostler.core.protocols import BackgroundJob
 from ostler.processes.output import SpillFile
 from ostler.processes.pipes import InputPipe, OutputPipe
 from ostler.processes.running_command import RunningCommand, SpawnerSource, SpawnRequest, launch

@@ -44,10 +44,8 @@ from ostler.session.pending_answers import QuestionAsker
 from ostler.session.permissions import NoStandingRules, PermissionDecider
 from ostler.session.repair import close_unfinished, unreported_damage
 from ostler.session.running_turn import RunningTurn
-from ostler.session.session_changes import SessionChanges
 from ostler.session.session_options import SessionOptions
 from ostler.session.state import state_from_records
-from ostler.session.takeover import prepare_takeover
 from ostler.session.turn_state import TurnStateTracker
 from ostler.session.unsent_notes import UnsentNotes
 
@@ -103,7 +101,6 @@ class LocalSession:
         self._call_runner = CallRunner(tools, self, self.state, Checkpointer(undo, f"{self.id}/"))
         rules = standing_rules or NoStandingRules()
         self._permissions = PermissionDecider(self._access.policy, rules, self.emit, self.new_id)
-        self._changes = SessionChanges(self, backend, self._options, rules, self._journal_sync)
 
     # -- Session, for frontends ----------------------------------------------------------------------------------
 
@@ -154,6 +151,8 @@ class LocalSession:
 
     def _take_over(self) -> None:
         """Continue the turn that the journal holds, or end it if the backend cannot continue it."""
+        from ostler.session.takeover import prepare_takeover  # imported late: rarely needed
+
         if turn := prepare_takeover(self.state, self.emit):
             self._turn_state.resume_turn()
             self._report_state()
@@ -180,7 +179,10 @@ class LocalSession:
     async def apply(self, change: SessionChange) -> bool:
         """Apply a change to the session. Return False if the backend does not support it or it is not possible now."""
         self._check_open()
-        return await self._changes.apply(change)
+        from ostler.session.session_changes import SessionChanges  # imported late: not needed for the first request
+
+        rules = self._permissions.standing_rules
+        return await SessionChanges(self, self._backend, self._options, rules, self._journal_sync).apply(change)
 
     def answer(self, ask_id: str, answer: Decision | QuestionReply) -> bool:
         """Answer an open approval request or question; the first answer wins. A decision is recorded as the user's."""

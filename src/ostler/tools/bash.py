@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
+from ostler.core.background_job import BackgroundJob
 from ostler.core.display import Display, DisplayFields, DisplayText
 from ostler.core.errors import ToolError
 from ostler.core.permission import Need, Permission
-from ostler.core.protocols import BackgroundJob, BackgroundJobs, CommandRequest, CommandResult, ToolContext, Workspace
+from ostler.core.protocols import BackgroundJobs, CommandRequest, CommandResult, ToolContext, Workspace
 from ostler.core.tools import ResultStatus, ToolResult
 from ostler.tools.base_tool import BaseTool
 

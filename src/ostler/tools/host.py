@@ -1,8 +1,9 @@
 """Tool host: resolves a call, asks the policy, runs the tool and limits the result."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -11,14 +12,14 @@ from ostler.core.errors import Fault, ToolError
 from ostler.core.events import ToolCalled, ToolsChanged, ToolStarted
 from ostler.core.permission import Decision, Permission
 from ostler.core.protocols import BackendContext, Tool, Workspace
-from ostler.core.tool_source import ToolSource
 from ostler.core.tools import ToolCall, ToolPlace, ToolResult, ToolSpec
 from ostler.text.secret_masker import MASK_MARKER
 from ostler.tools.call_resolution import ResolvedCall, resolve_call
-from ostler.tools.local_tool_context import LocalToolContext
 from ostler.tools.output_limit import limit_output
 from ostler.tools.partial_call import HUNKS_ARGUMENT, restrict_to_hunks
-from ostler.tools.tool_sources import ToolSources
+
+if TYPE_CHECKING:
+    from ostler.core.tool_source import ToolSource
 
 
 class CallInterceptor(Protocol):
@@ -40,7 +41,7 @@ class LocalToolHost:
         hidden_tools: Callable[[], Iterable[Tool[Any]]] = tuple,
         is_offered: Callable[[str], bool] = lambda tool: True,
         interceptor: CallInterceptor | None = None,
-        sources: Sequence[ToolSource] = (),
+        sources: Sequence["ToolSource"] = (),
         place: ToolPlace | None = None,
     ) -> None:
         """`hidden_tools` can be called but are not listed; they are created on first use, for a faster start.
@@ -54,7 +55,7 @@ class LocalToolHost:
         self._place = place
         self._tools = self._by_name(tools)
         self._make_hidden_tools = hidden_tools
-        self._sources = ToolSources(sources, self._report_change)
+        self._sources = sources
         self._context: BackendContext | None = None
         self._workspace = workspace
         self._is_offered = is_offered
@@ -70,7 +71,8 @@ class LocalToolHost:
     async def open(self, context: BackendContext) -> None:
         """Open the sources of tools; none of them is waited for."""
         self._context = context
-        self._sources.open(context)
+        for source in self._sources:
+            source.open(context, self._report_change)
 
     def _report_change(self) -> None:
         if self._context:
@@ -80,12 +82,11 @@ class LocalToolHost:
         return [tool.spec for name, tool in self._visible_tools().items() if self._is_offered(name)]
 
     def _visible_tools(self) -> dict[str, Tool[Any]]:
-        # Evaluated per tool of a source, so that hidden tools are not created without any.
-        more = {
-            name: tool
-            for name, tool in self._sources.tools().items()
-            if self._place in (None, tool.spec.runs_in) and name not in self._tools | self._hidden_tools
-        }
+        more: dict[str, Tool[Any]] = {}
+        for source in self._sources:
+            for name, tool in source.tools().items():  # hidden tools are created only if a source has tools
+                if self._place in (None, tool.spec.runs_in) and name not in self._tools | self._hidden_tools:
+                    more.setdefault(name, tool)
         return self._tools | more
 
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
@@ -160,10 +161,11 @@ class LocalToolHost:
             raise ToolError(f"this agent does not have the tool {name}", code="no_such_tool", hint="use another tool")
 
     async def _call_tool(self, resolved: ResolvedCall, call: ToolCall, context: BackendContext) -> ToolResult:
+        from ostler.tools.local_tool_context import LocalToolContext  # imported late: only a call needs it
+
+        tool_context = LocalToolContext(call, resolved.tool.spec.runs_in, self._workspace, context)
         try:
-            result = await resolved.tool.run(
-                resolved.params, LocalToolContext(call, resolved.tool.spec.runs_in, self._workspace, context)
-            )
+            result = await resolved.tool.run(resolved.params, tool_context)
         except ToolError as error:
             return failed_result(call.id, error)
         if resolved.call.tool != call.tool:
@@ -182,13 +184,13 @@ class LocalToolHost:
         return await resolved.tool.permission(resolved.params, self._workspace)
 
     async def aclose(self) -> None:
+        """Close all sources and the workspace, even if closing one fails."""
         self._context = None
-        try:
-            await self._sources.aclose()
-        finally:
-            close = getattr(self._workspace, "aclose", None)
-            if close is not None:
-                await close()
+        async with AsyncExitStack() as closing:
+            if close := getattr(self._workspace, "aclose", None):
+                closing.push_async_callback(close)
+            for source in self._sources:
+                closing.push_async_callback(source.aclose)
 
 
 def _check_no_masked_secret(resolved: ResolvedCall) -> None:

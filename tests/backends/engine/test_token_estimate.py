@@ -54,8 +54,8 @@ async def estimates(harness, dialect, ratio, results):
     guesses = []
     make_view = type(harness.engine)._make_view
 
-    def make_recording_view(self, prefix, *more):
-        view = make_view(self, prefix, *more)
+    def make_recording_view(self, *arguments):
+        view = make_view(self, *arguments)
         request = view.request
 
         def record():

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ostler.core.background_job import BackgroundJob
 from ostler.core.errors import ToolError
-from ostler.core.protocols import BackgroundJob
 from ostler.tools.bash import BashTool
 from ostler.tools.protocol.agent_call_needs import AgentCallNeeds
 from ostler.tools.protocol.approvals import Approvals

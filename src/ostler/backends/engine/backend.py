@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ostler.backends.engine.history import History, find_prefix, last_context_report, latest_event, undone_summaries
 from ostler.backends.engine.internal_agents import InternalAgents
-from ostler.backends.engine.interrupted_turn import InterruptedTurn, find_interrupted_turn
 from ostler.backends.engine.loop import AgentLoop
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.backends.engine.plugins.compaction import report_context_usage
@@ -57,6 +57,9 @@ from ostler.core.sessions import (
 )
 from ostler.core.tools import ToolSpec
 from ostler.models.model_types import ModelClient, Thinking
+
+if TYPE_CHECKING:
+    from ostler.backends.engine.interrupted_turn import InterruptedTurn
 
 DEFAULT_LIMITS = TurnLimits()
 DEFAULT_COMPACTION = CompactionSettings()
@@ -121,7 +124,7 @@ class Engine:
         return self._info()
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
-        interrupted = find_interrupted_turn(self._context.records()) if prompt is None else None
+        interrupted = self._interrupted_turn() if prompt is None else None
         self._in_turn = True
         try:
             return await self._run_loop(prompt, interrupted)
@@ -129,7 +132,12 @@ class Engine:
             self._in_turn = False
             self._budget.leave(self._context)
 
-    async def _run_loop(self, prompt: Prompt | None, interrupted: InterruptedTurn | None) -> TurnEnded:
+    def _interrupted_turn(self) -> "InterruptedTurn":
+        from ostler.backends.engine.interrupted_turn import find_interrupted_turn  # imported late: rarely needed
+
+        return find_interrupted_turn(self._context.records())
+
+    async def _run_loop(self, prompt: Prompt | None, interrupted: "InterruptedTurn | None") -> TurnEnded:
         await self._model.learn_size()
         tools = self._tools()
         send_role_prompt(self._context, self._role)

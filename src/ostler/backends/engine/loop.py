@@ -1,10 +1,10 @@
 """The agent loop: query the model, run its tool calls, repeat until it answers or a limit ends the turn."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ostler.backends.engine.call_scheduler import CallScheduler
 from ostler.backends.engine.history import join_pieces
-from ostler.backends.engine.interrupted_turn import INTERRUPTED_REPLY, InterruptedTurn, calls_to_run
 from ostler.backends.engine.model_step import ModelStep, run_step
 from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
 from ostler.backends.engine.reply_endings import early_turn_end
@@ -14,6 +14,9 @@ from ostler.core.errors import BackendError
 from ostler.core.events import MessageDone, Notice, Reminded, StateChanged, TurnEnded
 from ostler.core.message import Message
 from ostler.core.tools import ToolSpec
+
+if TYPE_CHECKING:
+    from ostler.backends.engine.interrupted_turn import InterruptedTurn
 
 
 class AgentLoop:
@@ -41,13 +44,15 @@ class AgentLoop:
             if ended:
                 return ended
 
-    async def continue_turn(self, turn: InterruptedTurn) -> TurnEnded:
+    async def continue_turn(self, turn: "InterruptedTurn") -> TurnEnded:
         """Continue a turn that was interrupted: finish its last reply, then run it to its end."""
         if not turn.reply:
             return await self.run(subagent_call(turn.prompt))
         return await self._finish_reply(turn) or await self.run()
 
-    async def _finish_reply(self, turn: InterruptedTurn) -> TurnEnded | None:
+    async def _finish_reply(self, turn: "InterruptedTurn") -> TurnEnded | None:
+        from ostler.backends.engine.interrupted_turn import INTERRUPTED_REPLY, calls_to_run  # rarely needed
+
         message = join_pieces(turn.reply)
         if message.calls:
             rest = calls_to_run(turn.reply, self._context.records())
