@@ -54,6 +54,15 @@ def test_files_of_the_tour_exist():
     assert {name for name in names if not any(f"/{path}".endswith(f"/{name}") for path in existing)} == set()
 
 
+def test_files_of_the_recipes_exist():
+    recipes = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("\n## Recipes\n")[2].partition("\n## ")[0]
+    lines = [line for line in recipes.splitlines() if "*(to come)*" not in line]
+    names = set(re.findall(r"`([\w/]+/[\w/]*\.\w+)`", "\n".join(lines)))
+    assert len(names) > 20
+    fixed = {name for name in names if not re.search(r"NAME|TAG", name)}
+    assert {name for name in fixed if not ((ROOT / name).exists() or (SOURCE / name).exists())} == set()
+
+
 def members(source: str) -> dict[str, set[str]]:
     """Return the names of the methods and attributes of each class."""
     return {
