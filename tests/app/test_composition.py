@@ -59,6 +59,7 @@ def folder_with_everything(path):
 
 
 @pytest.mark.req("SV-1", "SV-4")
+@pytest.mark.invariant("P3", "S5")
 async def test_two_clients_get_nothing_of_this_machine(tmp_path, monkeypatch):
     home, same_path = tmp_path / "home", tmp_path / "same-path-as-on-the-client"
     folder_with_everything(same_path)
@@ -128,6 +129,7 @@ async def test_session_without_a_model_runs_tools_but_no_prompts(tmp_path, monke
         await manager.open(OpenSessionRequest(str(tmp_path), "other", interactive=False))
 
 
+@pytest.mark.invariant("S4")
 def test_sessions_are_constructed_in_one_place():
     source = Path(ostler.__file__).parent
     constructors = {"LocalSession", "ChildSession"}

@@ -62,6 +62,7 @@ async def open_and_run(work, **options):
 
 
 @pytest.mark.req("SE-1")
+@pytest.mark.invariant("S7")
 async def test_failed_opening_releases_the_session(work):
     session_id = await open_and_run(work)
     before = open_files(work.parent)
@@ -72,6 +73,7 @@ async def test_failed_opening_releases_the_session(work):
     assert await open_and_run(work, resume=session_id) == session_id
 
 
+@pytest.mark.invariant("S7")
 async def test_failed_new_session_is_not_listed(work):
     with pytest.raises(UsageError, match="unknown agent 'nope'"):
         await open_and_run(work, agent="nope")
@@ -84,6 +86,7 @@ async def test_failed_new_session_is_not_listed(work):
 
 
 @pytest.mark.parametrize(("fails", "closed"), [(UsageError("no"), 0), (None, 1)])
+@pytest.mark.invariant("S7")
 async def test_opened_backend_is_closed_on_failure(tmp_path, fails, closed):
     """The disk is full when the opened backend is recorded."""
     journal = FileJournal(tmp_path / "s", "s")

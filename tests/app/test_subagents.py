@@ -36,6 +36,7 @@ def work(tmp_path, monkeypatch):
 
 @pytest.mark.req("EN-4", "PM-5")
 @pytest.mark.parametrize("answer", ["allow", "deny"])
+@pytest.mark.invariant("P14")
 async def test_approval_request_of_a_child_is_asked_in_the_parent(work, answer):
     titles = []
 
@@ -127,6 +128,7 @@ def _history_of(work, session_id):
 
 
 @pytest.mark.req("EN-4")
+@pytest.mark.invariant("S9")
 async def test_child_cannot_start_children(work):
     lines = [ScriptedLine(calls=(TASK,)), ScriptedLine(calls=(TASK,)), ScriptedLine("could not"), ScriptedLine("done")]
     model = ScriptedModel(lines)
@@ -141,6 +143,7 @@ BASH = ScriptedCall("bash", {"command": "python3 -c \"open('y.txt', 'w')\""})
 
 @pytest.mark.req("EN-4", "PM-2")
 @pytest.mark.parametrize(("first", "then"), [("build", "plan"), ("plan", "build")])
+@pytest.mark.invariant("P14")
 async def test_switch_of_the_agent_during_a_turn_never_widens_a_running_child(work, first, then):
 
     async def approve(ask: PermissionAsked):

@@ -85,6 +85,7 @@ async def first_sizes(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("steps", [1, 3, 7])
+@pytest.mark.invariant("S9")
 async def test_steps_of_children_are_counted(tmp_path, monkeypatch, steps):
     model, ended, events = await run(tmp_path, monkeypatch, max_steps=steps)
     assert (ended.reason, ended.limit) == ("limit", f"{steps} step" + "s" * (steps > 1))

@@ -43,6 +43,7 @@ def prefix_before_prompt(server):
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 @pytest.mark.parametrize("dialect", ["native", "xnl", "text"])
+@pytest.mark.invariant("M1", "M2")
 def test_prefix_over_calls_and_resume(ostler, models, kind, dialect):
     (ostler.workspace / "a.txt").write_text("alpha\n")
     flags = ["--api-kind", kind, "--dialect", dialect]
@@ -86,6 +87,7 @@ def test_prefix_over_a_change_of_frontend(ostler, models):
     assert prefix_kept(sent(server)) == [True, True]
 
 
+@pytest.mark.invariant("M2")
 def test_prefix_over_a_change_of_workspace_and_rules(ostler, models):
     (ostler.workspace / "AGENTS.md").write_text("Use tabs.\n")
     with models.playing(text("one"), text("two")) as server:

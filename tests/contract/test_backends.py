@@ -42,6 +42,7 @@ async def test_01_plain_answer(driver, tmp_path):
 
 @pytest.mark.req("EN-2")
 @pytest.mark.scenario("tool")
+@pytest.mark.invariant("P1")
 async def test_02_tool(driver, tmp_path):
     tool = driver.tool("probe")
     scenario = await Scenario(driver, tmp_path, [tool]).open(
@@ -74,6 +75,7 @@ async def test_03_refusal_with_feedback(driver, tmp_path):
 
 @pytest.mark.req("CL-9")
 @pytest.mark.scenario("cancel during an approval request")
+@pytest.mark.invariant("P12")
 async def test_04_cancel_during_an_approval_request(driver, tmp_path):
     tool = driver.tool("probe")
     scenario = await Scenario(driver, tmp_path, [tool]).open(
@@ -93,6 +95,7 @@ async def test_04_cancel_during_an_approval_request(driver, tmp_path):
 
 @pytest.mark.req("CL-9", "EN-2")
 @pytest.mark.scenario("cancel during a call")
+@pytest.mark.invariant("P12")
 async def test_05_cancel_during_a_call(driver, tmp_path):
     running, stopped = asyncio.Event(), asyncio.Event()
 
@@ -144,6 +147,7 @@ async def test_07_two_approval_requests_at_once(driver, tmp_path):
 
 @pytest.mark.req("SH-4")
 @pytest.mark.scenario("non-interactive session")
+@pytest.mark.invariant("P7")
 async def test_08_non_interactive_session(driver, tmp_path):
     tool = driver.tool("probe")
     policy = type(ASK_ALL)(rules=ASK_ALL.rules, interactive=False)
@@ -160,6 +164,7 @@ async def test_08_non_interactive_session(driver, tmp_path):
 
 @pytest.mark.req("SV-7")
 @pytest.mark.scenario("repeated call id")
+@pytest.mark.invariant("P2")
 async def test_09_repeated_call_id(driver, tmp_path):
     tool = driver.tool("probe")
     again = Calls((ScriptedCall("probe", {}, "the-call"),))
@@ -232,6 +237,7 @@ async def test_13_resume(driver, tmp_path):
 
 
 @pytest.mark.scenario("turn started by the remote side")
+@pytest.mark.invariant("S6")
 async def test_14_remote_turn_waits_for_the_local_turn(driver, tmp_path):
     hold = asyncio.Event()
     scenario = await Scenario(driver, tmp_path).open([[Hold(hold), Say("Ours.")], [Say("Theirs.")]])

@@ -35,6 +35,7 @@ def statuses(scenario):
 
 
 @pytest.mark.scenario("read-only agent")
+@pytest.mark.invariant("S1")
 async def test_read_only_agent_denies_changes(driver, tmp_path):
     tool = driver.tool("probe")
     scenario = Scenario(driver, tmp_path, [tool])
@@ -63,6 +64,7 @@ async def test_agent_of_a_new_session_restricts_its_first_turn(driver, tmp_path)
 
 @pytest.mark.scenario("agent of a prompt")
 @pytest.mark.parametrize("for_session", [True, False], ids=["for the session", "for the turn"])
+@pytest.mark.invariant("S1")
 async def test_agent_of_a_prompt_restricts_its_turn(driver, tmp_path, for_session):
     tool = driver.tool("probe")
     scenario = Scenario(driver, tmp_path, [tool])
@@ -88,6 +90,7 @@ async def test_prompt_that_only_selects_an_agent_is_not_sent(driver, tmp_path):
 
 
 @pytest.mark.scenario("agent's instructions")
+@pytest.mark.invariant("S3")
 async def test_instructions_of_the_agent_are_sent(driver, tmp_path):
     scenario = await Scenario(driver, tmp_path).open([[Say("Yes.")]], policy=access(), options={"agent": "plan"})
     await run_turn(scenario.session, "how?")
@@ -97,6 +100,7 @@ async def test_instructions_of_the_agent_are_sent(driver, tmp_path):
 
 @pytest.mark.req("PM-10")
 @pytest.mark.scenario("mode")
+@pytest.mark.invariant("S1")
 async def test_mode_plan_denies_changes(driver, tmp_path):
     tool = driver.tool("probe")
     scenario = Scenario(driver, tmp_path, [tool])
@@ -150,6 +154,7 @@ async def test_answer_for_more_edits_covers_the_next_one(driver, tmp_path, answe
 
 
 @pytest.mark.scenario("profile")
+@pytest.mark.invariant("S1")
 async def test_profile_applies(driver, tmp_path):
     tool = driver.tool("probe")
     scenario = Scenario(driver, tmp_path, [tool])
@@ -166,12 +171,14 @@ async def test_profile_applies(driver, tmp_path):
 
 
 @pytest.mark.scenario("unknown option")
+@pytest.mark.invariant("S2")
 async def test_unknown_option_is_refused(driver, tmp_path):
     with pytest.raises(UsageError, match="no option 'colour'"):
         await Scenario(driver, tmp_path).open([], policy=access(), options={"colour": "red"})
 
 
 @pytest.mark.scenario("unknown option")
+@pytest.mark.invariant("S2")
 async def test_option_that_nobody_accepts_is_not_recorded(driver, tmp_path):
     scenario = await Scenario(driver, tmp_path).open([], policy=access())
     assert not await scenario.session.apply(SetOption("colour", "red"))
@@ -181,6 +188,7 @@ async def test_option_that_nobody_accepts_is_not_recorded(driver, tmp_path):
 
 @pytest.mark.req("SE-5")
 @pytest.mark.scenario("user's command")
+@pytest.mark.invariant("S3")
 async def test_command_of_the_user_is_sent_with_the_next_prompt(driver, tmp_path):
     async def output(arguments, context):
         return "three files"
@@ -195,6 +203,7 @@ async def test_command_of_the_user_is_sent_with_the_next_prompt(driver, tmp_path
 
 
 @pytest.mark.scenario("reminder")
+@pytest.mark.invariant("S3")
 async def test_reminder_is_sent_with_the_next_prompt(driver, tmp_path):
     scenario = await Scenario(driver, tmp_path).open([[Say("I see.")], [Say("Yes.")]], policy=access())
     await run_turn(scenario.session, "hello")
@@ -205,6 +214,7 @@ async def test_reminder_is_sent_with_the_next_prompt(driver, tmp_path):
 
 
 @pytest.mark.scenario("revert")
+@pytest.mark.invariant("S3")
 async def test_reverted_prompt_is_withdrawn(driver, tmp_path):
     scenario = await Scenario(driver, tmp_path).open([[Say("I see.")], [Say("Yes.")]], policy=access())
     before = scenario.session.records()[-1].seq
@@ -218,6 +228,7 @@ async def test_reverted_prompt_is_withdrawn(driver, tmp_path):
 
 
 @pytest.mark.scenario("rules of a call")
+@pytest.mark.invariant("P3")
 async def test_calls_carry_the_rules_of_the_agent(driver, tmp_path, monkeypatch):
     received = []
     tool = driver.tool("probe")

@@ -137,6 +137,7 @@ def test_garbage_is_skipped(sample, tmp_path_factory, garbage):
     ],
     ids=["nuls", "nuls-glued", "flip", "half", "half-glued", "glued", "deep", "twice", "swapped", "bom", "crlf"],
 )
+@pytest.mark.invariant("J1")
 def test_damage_in_the_middle_is_reported_and_not_rewritten(tmp_path, damage_file, readable):
     path = fill(tmp_path)
     damaged = damage_file(*path.read_bytes().splitlines(keepends=True))
@@ -236,6 +237,7 @@ def test_cache_is_limited_and_events_are_decoded_again(tmp_path, monkeypatch):
     assert stored[0].seq == 1  # readable after closing
 
 
+@pytest.mark.invariant("J7")
 def test_second_process_gets_a_clear_error(tmp_path):
     journal = FileJournal(tmp_path, "s1")
     imports = "import sys, pathlib; from ostler.journal.file_journal import FileJournal"

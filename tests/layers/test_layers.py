@@ -132,6 +132,7 @@ def modules() -> Iterator[tuple[str, Path]]:
         yield ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"), path
 
 
+@pytest.mark.invariant("R4")
 def test_every_import_is_allowed():
     found = [sentence for module, path in modules() for sentence in violations(module, path.read_text("utf-8"))]
     assert found == []

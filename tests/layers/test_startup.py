@@ -76,6 +76,7 @@ def test_importing_the_package_imports_nothing_else(tmp_path):
     assert imported(python(tmp_path, "-X", "importtime", "-c", "import ostler")) - bare == {"ostler"}
 
 
+@pytest.mark.invariant("R2")
 def test_importing_the_package_has_no_side_effects(tmp_path):
     done = python(tmp_path, "-c", WATCH + "import ostler")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -144,6 +145,7 @@ LATER = (  # modules that are needed only for an answer, a call or a change
 )
 
 
+@pytest.mark.invariant("R3")
 def test_only_modules_for_the_request_are_imported_before_it_is_sent(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:  # it accepts the connection and never answers
         url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"

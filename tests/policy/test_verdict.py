@@ -43,6 +43,7 @@ def test_defaults(need, action):
 
 
 @pytest.mark.req("PM-1")
+@pytest.mark.invariant("P4")
 def test_last_matching_rule_wins():
     rules = parse_rules({"bash": {"*": "deny", "git *": "allow", "git push *": "ask"}}, "global")
     policy = Policy(rules=(*BASELINE, *rules))
@@ -59,6 +60,7 @@ def test_edit_includes_write_edit_and_patch(key):
 
 
 @pytest.mark.req("PM-2")
+@pytest.mark.invariant("P4")
 def test_strictest_need_decides():
     assert evaluate(Need("read", "a"), Need("write", "b")).action == "ask"
     assert evaluate(Need("read", "a"), Need("external_directory", "/b"), Need("write", "b")).action == "deny"
@@ -121,6 +123,7 @@ def test_yolo_reads_anywhere_unless_a_user_rule_denies_it():
 @pytest.mark.req("SH-3")
 @pytest.mark.parametrize("origin", ["model", "person", "protocol", "validation"])
 @pytest.mark.parametrize("profile", ["paranoid", "balanced", "god_mode"])
+@pytest.mark.invariant("P6")
 def test_dangerous_needs_always_ask_once_only(origin, profile):
     everything = (Rule("*", "*", "allow", "config"),)
     policy = Policy(rules=everything, profile=profile, flags=everything, whitelist=("rm",))
@@ -173,6 +176,7 @@ def test_reason_names_the_flag_that_allows_an_unknown_program():
 
 
 @pytest.mark.req("SH-4", "PM-2")
+@pytest.mark.invariant("P7")
 def test_non_interactive_run_denies_and_says_why():
     verdict = evaluate(Need("write", "a"), policy=Policy(interactive=False))
     assert verdict.action == "deny"
@@ -185,6 +189,7 @@ def test_call_typed_by_the_user_is_allowed():
     assert evaluate(Need("bash", "rm -rf /", "deny", "destroys"), origin="person").action == "deny"
 
 
+@pytest.mark.invariant("P3")
 def test_restrictions_never_extend_permissions():
     assert evaluate(Need("write", "a"), restrictions=((Rule("write", "*", "allow", "child"),),)).action == "ask"
     assert evaluate(Need("write", "a"), restrictions=((Rule("write", "*", "deny", "parent"),),)).action == "deny"

@@ -54,6 +54,7 @@ async def run_to_end(session):
         return await session.start(make_prompt("go")).wait()
 
 
+@pytest.mark.invariant("J4")
 async def test_full_disk_ends_turn_with_one_error(workspace, journal):
     async def act(context, prompt):
         journal.full = True
@@ -120,6 +121,7 @@ async def test_turn_ends_if_start_record_cannot_be_synced(workspace, journal):
     await session.aclose()
 
 
+@pytest.mark.invariant("J4")
 async def test_next_turn_first_writes_missing_closing_events(workspace, journal):
     async def break_journal(context, prompt):
         context.emit(ToolCalled(ToolCall("1", "probe", {})))

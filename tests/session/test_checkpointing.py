@@ -83,12 +83,14 @@ class BlockingUndo(PartialUndo):
         self.calls.append("discard")
 
 
+@pytest.mark.invariant("W1")
 async def test_turn_without_side_effect_takes_no_checkpoint():
     undo = BlockingUndo()
     await Checkpointer(undo, "s/").start("1").finish()
     assert undo.calls == []
 
 
+@pytest.mark.invariant("W1")
 async def test_file_tools_wait_for_no_scan_and_a_command_does():
     undo = BlockingUndo()
     checkpoint = Checkpointer(undo, "s/").start("1")
@@ -182,6 +184,7 @@ async def test_slow_end_of_a_turn_shows_progress(workspace, monkeypatch):
         ("anything", False, "scan"),
     ],
 )
+@pytest.mark.invariant("W2")
 async def test_workspace_is_scanned_only_if_more_than_its_files_can_change(
     workspace, monkeypatch, reach, commands_write, expected
 ):

@@ -48,6 +48,7 @@ def drain(subscription):
 
 
 @pytest.mark.req("CL-6")
+@pytest.mark.invariant("E7")
 async def test_late_subscriber_gets_snapshot_of_partial_message(workspace):
     emitted, resume = asyncio.Event(), asyncio.Event()
 
@@ -101,6 +102,7 @@ async def test_snapshot_has_progress_of_unfinished_calls_and_children(workspace)
 
 
 @pytest.mark.req("CL-6")
+@pytest.mark.invariant("E7")
 async def test_slow_subscriber_has_bounded_queue_and_gets_all_persisted_events(workspace):
     session = await open_test_session(ScriptedBackend([]), [], workspace)
     with closing(session.subscribe(since=2**62)) as slow:

@@ -99,6 +99,7 @@ async def test_session_saves_marker_and_reports_masking_once(tmp_path):
     assert len(tool.runs) == 2
 
 
+@pytest.mark.invariant("J5")
 async def test_backend_gets_masked_prompt_and_result(tmp_path):
     """A backend that does not build its history from the records gets prompts and results directly."""
     received = []
@@ -121,6 +122,7 @@ async def test_backend_gets_masked_prompt_and_result(tmp_path):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("text", [f"a {KEY} b", f"a sk-x {KEY[:9]} {KEY}", f"a {KEY[:5]}\x1b[31m{KEY[5:]}\x1b[0m b"])
+@pytest.mark.invariant("J5")
 def test_secret_in_two_deltas_is_masked(text, size):
     masking = SessionMasking(make_mask([KEY]))
     pieces = [text[start : start + size] for start in range(0, len(text), size)]

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.req("PM-6")
 TIMEOUT = 60
 
 
+@pytest.mark.invariant("P8", "P11")
 async def test_open_request_is_cancelled_once_and_late_answer_creates_no_rule(tmp_path):
     tasks = []
 

@@ -41,6 +41,7 @@ def repaired(*events):
     return added
 
 
+@pytest.mark.invariant("J6")
 def test_interrupted_reply_is_repaired_as_a_truncated_message():
     events = [TurnStarted("t", PROMPT), PartialReply("m", "one "), PartialReply("m", "two")]
     added = repaired(*events)
@@ -92,6 +93,7 @@ def test_conversation_of_an_unrepaired_journal_has_the_partial_reply():
     assert (last.text, last.cut) == ("one two", True)
 
 
+@pytest.mark.invariant("J6")
 async def test_saves_are_bounded_by_size_and_linear():
     saved = []
     saver = PartialReplySaver(saved.append)
@@ -112,6 +114,7 @@ async def test_text_is_saved_after_a_moment_without_more_text():
     assert await asyncio.wait_for(saved.get(), 10) == PartialReply("m", "1", "", restarts=True)
 
 
+@pytest.mark.invariant("J6")
 async def test_session_saves_the_deltas_of_any_backend(tmp_path):
     async def act(context, prompt):
         context.emit(TextDelta("m", "x" * MAX_UNSAVED))

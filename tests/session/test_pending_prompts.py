@@ -78,6 +78,7 @@ async def test_prompt_for_ending_turn_is_rejected(tmp_path):
     await session.aclose()
 
 
+@pytest.mark.invariant("M6")
 async def test_queued_prompts_are_in_journal_until_removed(tmp_path):
     journal = MemoryJournal("s")
     session = await open_test_session(ScriptedBackend([silent]), (), LocalWorkspace(str(tmp_path)), journal=journal)

@@ -115,6 +115,7 @@ def test_revert_keeps_rules_options_and_costs():
 
 
 @pytest.mark.req("SE-1")
+@pytest.mark.invariant("E5")
 async def test_state_loaded_from_journal_equals_live_state(workspace, tmp_path):
     calls = [ToolCall(str(n), "probe", {}) for n in range(4)]
 
@@ -147,6 +148,7 @@ async def test_state_loaded_from_journal_equals_live_state(workspace, tmp_path):
 
 
 @pytest.mark.req("SE-1")
+@pytest.mark.invariant("P2")
 async def test_call_of_earlier_turn_is_answered_from_journal(workspace, tmp_path):
     tool, call = FakeTool("probe"), ToolCall("c1", "probe", {})
 
@@ -270,6 +272,7 @@ def random_turn(rng, seq):
 
 
 @pytest.mark.req("SE-1")
+@pytest.mark.invariant("J2")
 async def test_interrupted_session_gives_valid_next_request(workspace):
     rng = random.Random(7)
     for _ in range(150):

@@ -46,6 +46,7 @@ async def test_backend_is_notified_of_reverts_and_titles(workspace):
 
 
 @pytest.mark.req("EN-13")
+@pytest.mark.invariant("S8")
 async def test_session_reverts_even_if_backend_cannot(workspace):
     session = await open_test_session(BackendWithoutRevert([do_nothing]), [], workspace)
     start_seq = session.records()[-1].seq
@@ -60,6 +61,7 @@ async def test_session_reverts_even_if_backend_cannot(workspace):
 
 
 @pytest.mark.req("EN-13", "EN-2")
+@pytest.mark.invariant("P2")
 async def test_reverted_call_does_not_run_again(workspace):
     call = ToolCall("1", "probe", {})
 

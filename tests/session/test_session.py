@@ -49,6 +49,7 @@ async def wait_for(subscription, kind):
     raise AssertionError("the stream ended first")
 
 
+@pytest.mark.invariant("J3")
 async def test_start_record_is_on_disk_before_side_effect(workspace):
     """`ToolStarted` of a call with side effects is synced before the tool runs; a read-only call needs no sync."""
     synced = []
@@ -73,6 +74,7 @@ async def test_start_record_is_on_disk_before_side_effect(workspace):
     await session.aclose()
 
 
+@pytest.mark.invariant("S6")
 async def test_only_one_turn_can_run(workspace):
     release = asyncio.Event()
 
@@ -160,6 +162,7 @@ async def test_dangerous_call_can_only_be_allowed_once(workspace):
     await session.aclose()
 
 
+@pytest.mark.invariant("P3")
 async def test_rules_of_a_call_can_only_restrict(workspace):
     tool = FakeTool("probe")
     denied = ToolCall("1", "probe", {}, rules=(Rule("probe", "*", "deny", "plan"),))
@@ -176,6 +179,7 @@ async def test_rules_of_a_call_can_only_restrict(workspace):
     await second.aclose()
 
 
+@pytest.mark.invariant("R1")
 async def test_tool_error_is_result_and_bug_has_traceback(workspace):
     async def fail(arguments, context):
         raise ToolError("try the other file", code="no_match")
@@ -195,6 +199,7 @@ async def test_tool_error_is_result_and_bug_has_traceback(workspace):
     await session.aclose()
 
 
+@pytest.mark.invariant("R1")
 async def test_bug_in_backend_ends_only_the_turn(workspace):
     async def bug(context, prompt):
         raise ZeroDivisionError("oops")
@@ -210,6 +215,7 @@ async def test_bug_in_backend_ends_only_the_turn(workspace):
     await session.aclose()
 
 
+@pytest.mark.invariant("P7")
 async def test_questions_are_declined_in_non_interactive_sessions_only(workspace):
     replies = []
 
@@ -268,6 +274,7 @@ async def test_question_of_a_tool_names_the_tool(workspace):
     await session.aclose()
 
 
+@pytest.mark.invariant("P1")
 async def test_user_call_outside_turn_uses_tool_host(workspace):
     tool = FakeTool("probe")
     session = await open_test_session(ScriptedBackend([]), [tool], workspace, policy=ASK_ALL)
@@ -286,6 +293,7 @@ async def test_rename_and_unsupported_requests(workspace):
     await session.aclose()
 
 
+@pytest.mark.invariant("P2")
 async def test_calls_of_dead_process_are_unknown_if_started_else_cancelled(workspace):
     earlier = [
         ToolCalled(ToolCall("a", "probe", {})),

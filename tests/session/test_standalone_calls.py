@@ -177,6 +177,7 @@ async def test_call_ending_during_turn_leaves_turn_checkpoint_open(open_session,
     assert [work_id for done, work_id in undo.done if done == "finish"] == ["before", turn.id]
 
 
+@pytest.mark.invariant("P11")
 async def test_call_outlives_turn_it_was_made_in(open_session, gate, undo):
     session = await open_session([calling("in-turn")])
     turn = session.start(make_prompt("go"))
@@ -226,6 +227,7 @@ async def test_call_waiting_for_dropped_turn_checkpoint_gets_its_own(open_sessio
 
 
 @pytest.mark.req("PM-6")
+@pytest.mark.invariant("P11")
 async def test_approval_request_stays_open_after_turn_ends(open_session, gate):
     async def wait(context, prompt):
         await asyncio.Event().wait()

@@ -37,6 +37,7 @@ def test_text_after_calls_in_same_reply_is_plan():
 
 
 @pytest.mark.req("CL-6")
+@pytest.mark.invariant("E4")
 def test_answer_grows_in_one_block_until_final():
     transcript = Transcript()
     first = transcript.apply(TextDelta("m", "Hel"))

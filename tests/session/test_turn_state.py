@@ -127,6 +127,7 @@ async def test_manual_call_does_not_change_state(workspace):
     await session.aclose()
 
 
+@pytest.mark.invariant("E8")
 async def test_backend_can_only_report_model_states(workspace):
     async def act(context, prompt):
         context.emit(StateChanged("tool_running"))

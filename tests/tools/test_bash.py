@@ -139,6 +139,7 @@ async def test_outside_path_and_network_are_separate_needs(workspace):
 
 @pytest.mark.req("PM-1", "SH-8")
 @pytest.mark.parametrize("network", [True, False])
+@pytest.mark.invariant("P13")
 async def test_command_with_network_is_not_sandboxed(workspace, monkeypatch, network):
     async def sandboxed():
         return True

@@ -79,6 +79,7 @@ async def harness(make_harness):
 
 @pytest.mark.req("PM-5")
 @pytest.mark.parametrize("name", CALLS)
+@pytest.mark.invariant("P9")
 async def test_only_selected_hunks_are_applied_and_reported_to_the_model(harness, name):
     tool, arguments = CALLS[name]
     result = await call_and_answer(harness, tool, arguments, allow_hunks(2))
@@ -170,6 +171,7 @@ async def test_tool_without_hunks_cannot_be_approved_in_part(make_harness):
 
 
 @pytest.mark.req("PM-2")
+@pytest.mark.invariant("P8")
 async def test_rules_that_became_stricter_during_the_request_apply(make_harness):
     policies = [ASK]
     harness = make_harness(policy=ChangingAccess(policies))

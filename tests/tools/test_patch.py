@@ -225,6 +225,7 @@ async def test_one_failing_file_leaves_all_unchanged(harness, broken, code):
 
 @pytest.mark.req("TL-5")
 @pytest.mark.parametrize("failing", range(1, 7))
+@pytest.mark.invariant("W5")
 async def test_failure_during_writing_is_rolled_back(harness, monkeypatch, failing):
     """If any step fails, contents, modes, names and folders are unchanged."""
     write_all_kinds(harness)

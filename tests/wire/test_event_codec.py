@@ -99,11 +99,13 @@ EXAMPLES = (
 )
 
 
+@pytest.mark.invariant("E1")
 def test_every_event_has_an_example():
     assert [type(example) for example in EXAMPLES] == list(EVENT_TYPES)
 
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: type(event).__name__)
+@pytest.mark.invariant("E3")
 def test_golden(event):
     """Events that older versions wrote must be read and written unchanged."""
     path = GOLDEN / f"{event.__struct_config__.tag}.json"
@@ -113,6 +115,7 @@ def test_golden(event):
 
 
 @pytest.mark.parametrize("kind", EVENT_TYPES, ids=lambda kind: kind.__name__)
+@pytest.mark.invariant("E1")
 def test_every_event_has_a_docstring_and_persistence(kind):
     assert kind.__doc__
     assert kind.persisted in (True, False)
@@ -143,6 +146,7 @@ def test_round_trip(event, text, value):
 
 
 @given(st.dictionaries(st.text().filter(lambda key: key != "type"), json_values))
+@pytest.mark.invariant("E2")
 def test_unknown_type_survives_a_round_trip(data):
     wire = json.dumps({"type": "from_the_future", **data}).encode()
     event = decode_event(wire)

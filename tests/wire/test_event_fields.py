@@ -28,6 +28,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["type"])
+@pytest.mark.invariant("E3")
 def test_events_keep_their_field_names(example):
     event = decode_event(json.dumps(example).encode())
     assert not isinstance(event, UnknownEvent)
@@ -39,6 +40,7 @@ def test_every_event_type_has_an_example():
     assert tags == [kind.__struct_config__.tag for kind in EVENT_TYPES]
 
 
+@pytest.mark.invariant("E3")
 def test_persisted_event_types():
     persisted = [example["type"] for example in EXAMPLES if decode_event(json.dumps(example).encode()).persisted]
     check("persisted_events", sorted(persisted))

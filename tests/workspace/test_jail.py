@@ -296,6 +296,7 @@ def swap_paths(path, other) -> bool:
 
 
 @pytest.mark.req("FS-2")
+@pytest.mark.invariant("W3")
 async def test_concurrently_swapped_symlink_does_not_lead_outside(workspace, dirs):
     """A thread keeps swapping a directory with a symlink to the outside."""
     before = dirs.outside_state()

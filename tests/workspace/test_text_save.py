@@ -148,6 +148,7 @@ async def test_unread_file_is_not_overwritten(workspace, dirs):
 
 
 @pytest.mark.req("FS-6")
+@pytest.mark.invariant("W4")
 async def test_changed_file_is_not_overwritten_and_diff_is_shown(workspace, dirs):
     await workspace.read_text("in.txt")
     (dirs.root / "in.txt").write_text("inside\nby the user\n")
@@ -201,6 +202,7 @@ async def test_edit_does_not_recreate_deleted_file(workspace, dirs):
 
 
 @pytest.mark.req("FS-6")
+@pytest.mark.invariant("W4")
 async def test_change_at_last_moment_is_detected(workspace, dirs, monkeypatch):
     await workspace.read_text("in.txt")
     sync = os.fsync

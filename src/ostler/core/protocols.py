@@ -441,8 +441,7 @@ class SessionManager(Protocol):
 
     async def list(self, query: SessionQuery) -> Sequence[SessionSummary]: ...
 
-    async def delete(self, session_id: str) -> None:
-        """Delete the session with exactly this id. Raises `UsageError` if there is none."""
+    async def delete(self, session_id: str) -> None: ...  # raises `UsageError` if there is no such id
 
 
 class Frontend(Protocol):

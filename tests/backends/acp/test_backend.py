@@ -380,6 +380,7 @@ async def test_later_commands_and_modes_are_in_the_info(echo):
 
 @pytest.mark.req("AC-2")
 @pytest.mark.parametrize("flags", [[], ["--resume"]])
+@pytest.mark.invariant("E9")
 async def test_resume_uses_the_agents_session_without_replay(echo, flags):
     store = str(echo.home / "store")
     journal = MemoryJournal("session-1")

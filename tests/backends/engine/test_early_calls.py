@@ -127,6 +127,7 @@ async def test_whitespace_after_the_last_block_is_dropped(harness):
     assert [event.message.text for event in harness.events_of(MessageDone)] == ["", "Done."]
 
 
+@pytest.mark.invariant("M4")
 async def test_requests_do_not_depend_on_early_calls(harness, tmp_path):
     """Each request also begins with the previous one."""
     from engine_harness import EngineHarness
@@ -199,6 +200,7 @@ async def test_invalid_block_is_an_error_and_others_run(harness):
 
 
 @pytest.mark.req("MD-5")
+@pytest.mark.invariant("M4")
 async def test_broken_stream_continues_with_the_results(harness):
     work = Work(waits=True)
     content = f"One {block('a=srv.work')} tw"

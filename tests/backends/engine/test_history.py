@@ -65,6 +65,7 @@ def test_reply_in_many_pieces_is_joined_once(monkeypatch):
     assert joined == [300]
 
 
+@pytest.mark.invariant("M5")
 def test_steering_appears_where_it_was_delivered():
     events = [
         TurnStarted("t", make_prompt("go")),
@@ -167,6 +168,7 @@ anything = st.one_of(
 
 
 @given(st.lists(anything))
+@pytest.mark.invariant("E6")
 def test_any_events_fold_to_a_valid_request(events):
     messages = fold_history(events)
     for index, item in enumerate(messages):

@@ -40,6 +40,7 @@ def reminders(session):
     return [event.text for event in session.events() if isinstance(event, Reminded)]
 
 
+@pytest.mark.invariant("M3")
 async def test_tool_added_during_a_turn_is_appended_and_callable(tmp_path):
     dynamic_tools, late = {}, FakeTool("late")
 
@@ -59,6 +60,7 @@ async def test_tool_added_during_a_turn_is_appended_and_callable(tmp_path):
     await session.aclose()
 
 
+@pytest.mark.invariant("M3")
 async def test_removed_tool_stays_declared_and_is_refused(tmp_path):
     dynamic_tools = {"late": FakeTool("late")}
 

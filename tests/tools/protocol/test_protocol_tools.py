@@ -194,6 +194,7 @@ async def test_destructive_command_is_detected_under_any_kind(workspace):
     assert [need.key for need in await agent_call_needs("read", "a title", ["a.txt"], "view")] == ["read"]
 
 
+@pytest.mark.invariant("P10")
 def test_approved_edit_passes_once_and_only_unchanged(workspace):
     approvals = Approvals(workspace)
     approvals.add(f"{workspace.root}/a.txt", "text")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def make_key_bindings(console: "LineEditorConsole", completer: "PromptCompleter") -> "KeyBindings":
     """Return the bindings for sending, completion, new lines, modes, Ctrl-C, Ctrl-D, Esc, the answers of a dialog."""
+
     from prompt_toolkit.filters import Condition, completion_is_selected, is_searching
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.keys import Keys
@@ -98,7 +99,7 @@ def _add_mode_key(bindings: "KeyBindings", console: "LineEditorConsole", is_writ
     def _select_previous(event: "KeyPressEvent") -> None:
         event.current_buffer.complete_previous()
 
-    @bindings.add("s-tab", filter=is_writing & ~has_completions & ~Condition(lambda: console.in_dialog))
+    @bindings.add("s-tab", filter=is_writing & ~has_completions & ~Condition(lambda: is_dialog(console.menu)))
     def _next_mode(event: "KeyPressEvent") -> None:
         console.inject(NextModeRequested())
 
