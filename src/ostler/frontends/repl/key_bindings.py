@@ -95,6 +95,8 @@ def set_key_timeouts(app: "Application[str]") -> None:
 def _add_mode_key(bindings: "KeyBindings", console: "LineEditorConsole", is_writing: "Filter") -> None:
     from prompt_toolkit.filters import Condition, has_completions
 
+    from ostler.frontends.repl.line_editor import is_dialog
+
     @bindings.add("s-tab", filter=is_writing & has_completions)
     def _select_previous(event: "KeyPressEvent") -> None:
         event.current_buffer.complete_previous()
@@ -126,6 +128,7 @@ def _add_stop_keys(bindings: "KeyBindings", console: "LineEditorConsole") -> Non
     @bindings.add("escape", filter=~is_searching & ~vi_insert_mode & ~has_completions)
     def _escape(event: "KeyPressEvent") -> None:
         """Cancel the turn; without effect if nothing is running."""
+
         if console.busy:
             console.inject(InterruptRequested())
 
