@@ -27,6 +27,11 @@ class HunkPicker:
         return len(self._choices) == len(self._hunks)
 
     @property
+    def is_last(self) -> bool:
+        """Whether the choice for the current hunk completes the answer."""
+        return len(self._choices) + 1 == len(self._hunks)
+
+    @property
     def last_choice(self) -> str:
         """The choice for the previous hunk."""
         return ("skipped", "accepted")[self._choices[-1]] if self._choices else ""
