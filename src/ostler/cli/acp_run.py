@@ -162,7 +162,7 @@ def _parse_pair(text: str, flag: str) -> tuple[str, str]:
 
 
 def _read_prompt(words: list[str], prog: str, *, is_listing: bool) -> tuple[str, str]:
-    """Return the prompt in the arguments and the piped input. Without a prompt raise `UsageError`, unless this is a listing."""
+    """Return the prompt in the arguments and the piped input. Raises `UsageError` if a prompt is needed but missing."""
     text = os.fsencode(" ".join(words)).decode("utf-8", "replace").strip()
     piped = "" if is_listing else _read_piped_input(wait=not text).strip()
     if not (text or piped) and not is_listing:

@@ -1,4 +1,4 @@
-"""Stores which folders the user trusts, a digest of the settings they were trusted with, and later changes by models."""
+"""Stores which folders the user trusts, a digest of the settings they were trusted with, and changes since."""
 
 import os
 from collections.abc import Iterator, Sequence
