@@ -10,7 +10,9 @@ class HunkPicker:
     """The hunks of several diffs, each with its file, and the choices so far."""
 
     def __init__(self, diffs: Sequence[DisplayDiff]) -> None:
-        self._hunks = [(f"{diff.path}, {diff.operation}", hunk) for diff in diffs for hunk in split_hunks(diff.diff)]
+        self._hunks = [
+            (f"{diff.path}, would be {diff.operation}", hunk) for diff in diffs for hunk in split_hunks(diff.diff)
+        ]
         self._choices: list[bool] = []
 
     def __len__(self) -> int:

@@ -147,7 +147,7 @@ def test_edit_needs_approval_and_shows_its_diff(terminal, models, ostler):
         done = term.wait_for("Done.")
     assert (ostler.workspace / "a.txt").read_text() == "new\n", done
     for part in (
-        "a.txt: updated, +1 -1",
+        "a.txt: would be updated, +1 -1",
         "-old",
         "+new",
         "[s] Allow write a.txt in",
