@@ -101,6 +101,20 @@ def test_project_file_needs_trust(ostler):
     assert ostler("acp", "run", "hi").code == 2
 
 
+@pytest.mark.req("PM-8")
+@pytest.mark.parametrize("place", ["workspace", "added folder"])
+def test_hooks_of_a_trusted_folder_are_reviewed_again_after_a_turn_of_an_agent(ostler, acp, place):
+    folder = ostler.workspace if place == "workspace" else ostler.home / "more"
+    (folder / ".ostler").mkdir(parents=True)
+    (folder / ".ostler" / "config.json").write_text('{"hooks": {"turn_end": [{"command": ["make", "hook"]}]}}')
+    assert ostler("trust", "--yes", "--cwd", folder).code == 0
+    acp("--list-modes", "--add-dir", folder)
+    assert "is trusted" in ostler("trust", "--cwd", folder).stdout
+    acp("--add-dir", folder, "!say hi")
+    shown = ostler("trust", "--cwd", folder)
+    assert (shown.code, "may have changed files" in shown.stdout) == (4, True)
+
+
 def sent_prompt(done):
     """Return the blocks of the prompt in the frames of a run."""
     frames = [json.loads(line) for line in done.stdout.splitlines()]

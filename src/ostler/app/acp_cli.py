@@ -63,7 +63,8 @@ class ConfiguredAgent:
     def make_session(self, observer: AcpObserver, mirror: Mirror | None) -> "ConfiguredAgentSession":
         """Return a session with the agent, which is not open yet."""
         flags = self._flags
-        self._record_changes()
+        if flags.text:
+            self._record_changes()
         parts = AcpParts(
             self._plan(),
             self._workspace(),
