@@ -121,6 +121,8 @@ async def test_only_ordinary_files_of_the_workspace_are_mentioned_in_pasted_and_
     built = await builder.from_text(text, PromptSource("plan", text if quote.startswith("pasted") else ""))
     assert [block.uri for block in built.prompt.blocks[1:]] == ["a.py"]
     assert (built.prompt.target, built.questions) == (None, ())
+    (notice,) = [line for line in built.notices if "@~/.pgpass" in line]
+    assert "the mention is pasted, quoted or in code" in notice and "write the full path" not in notice
 
 
 @pytest.mark.req("PM-8")

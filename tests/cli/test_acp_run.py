@@ -101,6 +101,67 @@ def test_project_file_needs_trust(ostler):
     assert ostler("acp", "run", "hi").code == 2
 
 
+@pytest.mark.req("PM-8")
+@pytest.mark.parametrize("place", ["workspace", "added folder"])
+def test_hooks_of_a_trusted_folder_are_reviewed_again_after_a_turn_of_an_agent(ostler, acp, place):
+    folder = ostler.workspace if place == "workspace" else ostler.home / "more"
+    (folder / ".ostler").mkdir(parents=True)
+    (folder / ".ostler" / "config.json").write_text('{"hooks": {"turn_end": [{"command": ["make", "hook"]}]}}')
+    assert ostler("trust", "--yes", "--cwd", folder).code == 0
+    acp("--list-modes", "--add-dir", folder)
+    assert "is trusted" in ostler("trust", "--cwd", folder).stdout
+    acp("--add-dir", folder, "!say hi")
+    shown = ostler("trust", "--cwd", folder)
+    assert (shown.code, "may have changed files" in shown.stdout) == (4, True)
+
+
+def sent_prompt(done):
+    """Return the blocks of the prompt in the frames of a run."""
+    frames = [json.loads(line) for line in done.stdout.splitlines()]
+    (prompt,) = [frame["params"]["prompt"] for frame in frames if frame.get("method") == "session/prompt"]
+    return prompt
+
+
+@pytest.mark.req("AC-3")
+@pytest.mark.parametrize("typed", [[], ["see @a.md"]])
+def test_mentions_in_piped_text_are_not_links(ostler, acp, typed):
+    for name in ("README.md", "a.md"):
+        (ostler.workspace / name).write_text("")
+    done = acp("-o", "jsonl", *typed, stdin="@README.md @/etc/passwd @https://x.example/\n")
+    text, *links = sent_prompt(done)
+    assert text["text"].endswith("@README.md @/etc/passwd @https://x.example/")
+    assert [link["name"] for link in links] == ["a.md" for _ in typed]
+    assert "as a link" not in done.stderr
+
+
+@pytest.mark.req("AC-3")
+@pytest.mark.parametrize(
+    ("mention", "reason"),
+    [
+        ("~/.pgpass", "may contain secrets"),
+        (".env", "may contain secrets"),
+        ("innocent.txt", "may contain secrets"),
+        ("/etc/passwd", "is outside the workspace"),
+        ("file:///etc/passwd", "is outside the workspace"),
+        ("FILE:///etc/passwd", "is outside the workspace"),
+        ("../more.txt", "is outside the workspace"),
+        ("a.md", ""),
+        (".", ""),
+        ("https://x.example/.env", ""),
+    ],
+)
+def test_typed_mention_outside_or_with_secrets_is_named(ostler, acp, mention, reason):
+    for file in (ostler.home / ".pgpass", ostler.workspace.parent / "more.txt"):
+        file.write_text("")
+    for name in (".env", "a.md"):
+        (ostler.workspace / name).write_text("")
+    (ostler.workspace / "innocent.txt").symlink_to(ostler.home / ".pgpass")
+    done = acp("-o", "jsonl", f"see @{mention}")
+    assert len(sent_prompt(done)) == (2 if mention != "." else 1)
+    notice = f"{mention.removeprefix('file:')} is sent to the agent as a link: it {reason}\n"
+    assert (notice in done.stderr) if reason else ("as a link" not in done.stderr)
+
+
 def acpcli(*arguments):
     """Run the `acpcli` entry point of the package."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]

@@ -50,6 +50,17 @@ def test_commands_and_agents_at_the_prompt(ostler, models):
     assert "unknown agent 'nobody'" in done.stdout
 
 
+@pytest.mark.req("EN-3")
+def test_flag_selects_the_agent_of_the_chat(ostler, models):
+    agents = ostler.workspace / ".ostler" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "poet.md").write_text("---\ndescription: rhymes\n---\nAnswer in verse.")
+    with models.playing(text("one")) as server:
+        ostler("chat", "--agent", "poet", *at(server), stdin="hello\n")
+        assert "Answer in verse." in json.dumps(server.requests[0].json["messages"])
+    assert "nobody" in ostler("chat", "--agent", "nobody", *at(server), stdin="hello\n").stderr
+
+
 @pytest.mark.req("EN-4", "PM-5", "CL-2")
 def test_piped_answers_go_to_approval_requests_in_order(ostler, models):
     """The later lines answer the requests of a child; they are not sent to the model."""

@@ -241,3 +241,88 @@ def test_trusted_hook_that_loads_what_the_model_wrote_runs_in_the_sandbox(ostler
     assert (ostler.workspace / loaded).exists() and not outside.exists()
     assert sum("run in the sandbox" in notice for notice in json.loads(done.stdout)["notices"]) == 1
     assert (ostler.workspace / "ran").exists()
+
+
+def run_prompt(ostler, models, *flags):
+    with models.playing(text("ok")) as server:
+        return json.loads(ostler("run", "-o", "json", *flags, *at(server), "hi").stdout)
+
+
+LOADED_FILES = pytest.mark.parametrize(
+    ("command", "loaded", "content"),
+    [
+        ("./hooks/guard", "hooks/lib.sh", "echo x > {}\n"),
+        ("make -s hook", "Makefile", "hook:\n\t@echo x > {}\n"),
+        ("python3 -m tools.lint", "tools/lint.py", "open('{}', 'w')\n"),
+    ],
+)
+
+
+@pytest.fixture
+def hooked(ostler):
+    """Add programs for hooks to the workspace and return a function that trusts it with one of them."""
+    for folder in ("hooks", "tools"):
+        (ostler.workspace / folder).mkdir()
+    (ostler.workspace / "hooks" / "guard").write_text("#!/bin/sh\n. ./hooks/lib.sh\n")
+    (ostler.workspace / "hooks" / "guard").chmod(0o755)
+
+    def trust(command):
+        configure(ostler.workspace / ".ostler", prompt_submitted=f"{command} || true", turn_end=f"{command} || true")
+        assert ostler("trust", "--yes").code == 0
+
+    return trust
+
+
+@pytest.mark.req("EN-15", "PM-8")
+@LOADED_FILES
+def test_trusted_hook_runs_in_the_sandbox_in_later_sessions_until_trusted_again(
+    ostler, models, hooked, command, loaded, content
+):
+    hooked(command)
+    outside = ostler.home / "pwned"
+    write = ("write", {"path": loaded, "content": content.format(outside)})
+    with models.playing(calls([write]), text("ok")) as server:
+        ostler("run", "--write", *at(server), "go")
+    (notice,) = [n for n in run_prompt(ostler, models)["notices"] if "run in the sandbox" in n]
+    assert not outside.exists()
+    assert notice.count(command) == 1 and "ostler trust" in notice
+    shown = ostler("trust")
+    assert (shown.code, "may have changed files" in shown.stdout, command in shown.stdout) == (4, True, True)
+    assert ostler("trust", "--yes").code == 0
+    assert not any("sandbox" in notice for notice in run_prompt(ostler, models)["notices"])
+    assert outside.exists()
+
+
+@pytest.mark.req("EN-15", "PM-8")
+@pytest.mark.parametrize("place", [".", "hooks"])
+def test_session_in_a_folder_around_or_inside_changes_what_a_trusted_hook_loads(ostler, models, hooked, place):
+    hooked("./hooks/guard")
+    outside = ostler.home / "pwned"
+    other = ostler.workspace.parent if place == "." else ostler.workspace / place
+    path = str((ostler.workspace / "hooks" / "lib.sh").relative_to(other))
+    with models.playing(calls([("write", {"path": path, "content": f"echo x > {outside}\n"})]), text("ok")) as server:
+        ostler("run", "--write", "--cwd", str(other), *at(server), "go")
+    assert (ostler.workspace / "hooks" / "lib.sh").exists()
+    assert any("run in the sandbox" in notice for notice in run_prompt(ostler, models)["notices"])
+    assert not outside.exists()
+
+
+@pytest.mark.req("EN-15", "PM-8")
+def test_session_that_only_reads_keeps_trusted_hooks_out_of_the_sandbox(ostler, models, hooked):
+    hooked("./hooks/guard")
+    outside = ostler.home / "ran"
+    (ostler.workspace / "hooks" / "lib.sh").write_text(f"echo x > {outside}\n")
+    with models.playing(calls([("read", {"path": "hooks/lib.sh"})]), text("ok")) as server:
+        ostler("run", *at(server), "go")
+    outside.unlink()
+    assert not any("sandbox" in notice for notice in run_prompt(ostler, models)["notices"])
+    assert outside.exists() and "is trusted" in ostler("trust").stdout
+
+
+@pytest.mark.req("EN-15")
+def test_hook_of_the_user_outside_the_workspace_is_not_affected_by_changes(ostler, models):
+    ran = ostler.home / "ran"
+    configure(ostler.home / ".ostler", turn_end=f"echo x >> {ran}")
+    run_write(ostler, models)
+    assert not any("sandbox" in notice for notice in run_prompt(ostler, models)["notices"])
+    assert ran.read_text() == "x\nx\n"

@@ -79,4 +79,10 @@ def test_crlf_of_all_lines_is_not_escaped(diff, lines):
 def test_approval_request_reports_crlf_once():
     preview = Display("", (DisplayDiff("x", "@@ -1 +1 @@\n-one\r\n+eins\r\n", "updated", 1, 1),))
     lines = render_ask(PermissionAsked("a", Permission("edit x", (), preview)), PLAIN)
-    assert lines[1:] == ["  x: updated, +1 -1", "  lines end with \\r\\n", "  @@ -1 +1 @@", "  -one", "  +eins"]
+    assert lines[1:] == [
+        "  x: would be updated, +1 -1",
+        "  lines end with \\r\\n",
+        "  @@ -1 +1 @@",
+        "  -one",
+        "  +eins",
+    ]

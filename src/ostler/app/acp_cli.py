@@ -12,7 +12,7 @@ from ostler.app.acp_policy import acp_policy
 from ostler.app.composition import compose
 from ostler.app.project import Project
 from ostler.app.session_workspace import SessionShell, SessionWorkspace
-from ostler.app.trusted_settings import count_untrusted
+from ostler.app.trusted_settings import count_untrusted, find_trust_store
 from ostler.backends.acp.agent_client import AcpAgentClient
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.backends.acp.connection import connect_agent
@@ -63,6 +63,8 @@ class ConfiguredAgent:
     def make_session(self, observer: AcpObserver, mirror: Mirror | None) -> "ConfiguredAgentSession":
         """Return a session with the agent, which is not open yet."""
         flags = self._flags
+        if flags.text:
+            self._record_changes()
         parts = AcpParts(
             self._plan(),
             self._workspace(),
@@ -86,6 +88,14 @@ class ConfiguredAgent:
             journal=lambda: MemoryJournal("acp-run"),
         )
         return ConfiguredAgentSession(session, parts.backend, parts.name)
+
+    def _record_changes(self) -> None:
+        """Record that the agent may change files, because its own tools are not seen here."""
+        if self._project.hooks:
+            self._project.hooks.record_changes()
+        if trust := find_trust_store():
+            for folder in self._directories():
+                trust.record_changes(Path(folder), has_hooks=False)
 
     def _launch(self) -> Launch:
         entry = self._agent.entry

@@ -11,6 +11,8 @@ from ostler.knowledge.prompt_syntax import AGENT_PREFIX
 from ostler.workspace.local_workspace import LocalWorkspace
 
 URL_PREFIXES = ("https://", "http://")
+OUTSIDE = "the path is outside the workspace"
+NOT_TYPED = "the mention is pasted, quoted or in code"
 SUMMARIZE_FROM, MAX_NAMED = 3, 5
 MAX_BYTES = 1024 * 1024  # about what fits a large context window
 
@@ -71,16 +73,20 @@ class AttachmentCollector:
             self._notices.append(f"attached {resource.uri} ({lines:,} line{'s' * (lines != 1)})")
 
     async def _read_file(self, path: str, *, typed: bool) -> EmbeddedResource:
+        if not typed and path.startswith("~"):
+            raise UsageError(f"{NOT_TYPED}, where ~ is not expanded")
         workspace = LocalWorkspace(str(self._cwd))
         try:
             resolved = workspace.resolve(path)
             if not resolved.in_workspace:
                 if typed and self._allow_outside and not os.path.isabs(path):
-                    raise UsageError(
-                        "the path is outside the workspace", hint=f"use the absolute path: @{resolved.absolute}"
-                    )
+                    raise UsageError(OUTSIDE, hint=f"use the absolute path: @{resolved.absolute}")
                 if not (typed and self._allow_outside):
-                    raise UsageError("the path is outside the workspace", hint="--yolo allows it" if typed else "")
+                    raise (
+                        UsageError(OUTSIDE, hint="--yolo allows it")
+                        if typed
+                        else UsageError(f"{OUTSIDE}, and {NOT_TYPED}")
+                    )
                 workspace.grant_read(resolved.absolute)
             self._require_approval(path, resolved, typed=typed)
             if os.path.isdir(resolved.absolute):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,12 +17,15 @@ from ostler.core.tools import ToolCall, ToolResult
 from ostler.knowledge.hooks import HookEvent, HookSpec, hook_input
 from ostler.knowledge.source_folder import SourceFolder
 from ostler.knowledge.trust_items import hash_programs
+from ostler.settings.trust import TrustStore
 
 EXIT_DENY = 2
 DECISIONS = ("allow", "deny", "approve", "block")
 MAX_REASON_LENGTH = 500
 MAX_CONTEXT_LENGTH = 10_000
 MAX_CONTINUATIONS = 3
+MAX_NAMES_LENGTH = 200
+TRUST = "ostler trust"
 
 
 # Workspaces in which a tool or a command of this process may have changed files. All runners of a session share this.
@@ -31,9 +35,13 @@ _changed_workspaces: set[str] = set()
 class HookRunner:
     """Runs the hooks of one session in its workspace, with the event as JSON on standard input."""
 
-    def __init__(self, hooks: Sequence[HookSpec], folder: SourceFolder) -> None:
-        """Hash the hooks' programs in the workspace now: one that the model changes later is not run."""
+    def __init__(self, hooks: Sequence[HookSpec], folder: SourceFolder, trust: TrustStore | None = None) -> None:
+        """Hash the hooks' programs in the workspace now: one that the model changes later is not run.
+
+        Changes by the model are recorded in `trust`, for later sessions.
+        """
         self._hooks = hooks
+        self._trust = trust
         self._folder = folder
         self._cwd = folder.root
         self._programs = {hook: hash_programs(folder, hook.command) for hook in hooks}
@@ -57,11 +65,31 @@ class HookRunner:
 
     def note_changes(self, context: BackendContext) -> None:
         """Run the hooks that could load a file of the workspace in the sandbox from now on, and report it once."""
-        names = [hook.name for hook in self._hooks if self._loads_workspace_files(hook)]
-        if names and self._cwd not in _changed_workspaces:
-            text = f"files may change now, so hooks of this project run in the sandbox: {', '.join(names)[:200]}"
+        names = self._names_of_exposed_hooks()
+        if names and not self._is_workspace_changed():
+            text = f"files may change now, so hooks of this project run in the sandbox until you run `{TRUST}`: {names}"
             context.emit(Notice("info", text))
+        self.record_changes()
+
+    def record_changes(self) -> None:
+        """Record that the model may change files now, for this session and later ones."""
         _changed_workspaces.add(self._cwd)
+        if self._trust:
+            self._trust.record_changes(Path(self._cwd), has_hooks=bool(self._names_of_exposed_hooks()))
+
+    def report_earlier_changes(self, context: BackendContext) -> None:
+        """Report that hooks run in the sandbox because of an earlier session."""
+        names = self._names_of_exposed_hooks()
+        if names and self._is_workspace_changed():
+            text = f"a model may have changed files that these hooks load, so they run in the sandbox: {names}"
+            context.emit(Notice("warning", f"{text}; review the files, then run `{TRUST}`"))
+
+    def _is_workspace_changed(self) -> bool:
+        return self._cwd in _changed_workspaces or bool(self._trust and self._trust.may_be_changed(Path(self._cwd)))
+
+    def _names_of_exposed_hooks(self) -> str:
+        names = dict.fromkeys(hook.name for hook in self._hooks if self._loads_workspace_files(hook))
+        return ", ".join(names)[:MAX_NAMES_LENGTH]
 
     def _loads_workspace_files(self, hook: HookSpec) -> bool:
         return not hook.folder or bool(self._programs[hook])
@@ -126,7 +154,7 @@ class HookRunner:
                 )
         stdin = json.dumps(hook_input(hook, payload, self._cwd)).encode()
         env = {**command_environment(os.environ), "CLAUDE_PROJECT_DIR": self._cwd} if hook.style == "claude" else None
-        if self._cwd in _changed_workspaces and self._loads_workspace_files(hook):
+        if self._loads_workspace_files(hook) and self._is_workspace_changed():
             return await self._run_in_sandbox(hook, stdin.decode())
         return await run_program(hook.command, cwd=hook.folder or self._cwd, timeout=hook.seconds, stdin=stdin, env=env)
 
@@ -158,6 +186,7 @@ class HookedBackend:
         self._context = context
         info = await self._backend.open(start, context)
         self._can_continue = info.can_continue
+        self._hooks.report_earlier_changes(context)
         return info
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ostler.app.project_knowledge import BuiltinKnowledge, ProjectKnowledge
 from ostler.app.project_paths import project_folder, project_grants, workspace_path
-from ostler.app.trusted_settings import count_untrusted, load_settings
+from ostler.app.trusted_settings import count_untrusted, find_trust_store, load_settings
 from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.session.masking import MaskSecrets, make_mask
 from ostler.settings.effective import Settings
@@ -66,13 +66,15 @@ class Project:
 
     @cached_property
     def hooks(self) -> "HookRunner | None":
-        """The runner of the configured hooks, or None if there are none."""
-        hooks = self.knowledge.hooks()
-        if not hooks:
+        """The runner of the configured hooks; None if there are none, here or in a trusted folder around or inside."""
+        if not self.folder:
+            return None
+        hooks, trust = self.knowledge.hooks(), find_trust_store()
+        if not hooks and not (trust and trust.has_hooks_nearby(self.path)):
             return None
         from ostler.app.hooks import HookRunner
 
-        return HookRunner(hooks, self.knowledge.workspace_folder)
+        return HookRunner(hooks, self.knowledge.workspace_folder, trust)
 
     def data_folder(self) -> Path:
         """Return the folder where Ostler stores data about this project."""

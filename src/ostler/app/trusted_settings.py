@@ -61,6 +61,12 @@ def trust_store() -> TrustStore:
     return TrustStore(require_home(os.environ))
 
 
+def find_trust_store() -> TrustStore | None:
+    """Return the store of trust grants, or None if there is no home folder."""
+    home = find_home(os.environ)
+    return TrustStore(home) if home else None
+
+
 def trust_diff(grant: TrustGrant | None, lines: tuple[str, ...]) -> list[str]:
     """Return the lines to show before trust is given, marked `+` and `-` if there is an earlier grant."""
     if grant is None:
@@ -71,5 +77,6 @@ def trust_diff(grant: TrustGrant | None, lines: tuple[str, ...]) -> list[str]:
 
 def _is_granted(cwd: Path, settings: Settings) -> bool:
     """Return whether trust was granted and the settings are unchanged since."""
-    grant = trust_store().find_grant(cwd) if find_home(os.environ) is not None else None
+    store = find_trust_store()
+    grant = store.find_grant(cwd) if store else None
     return grant is not None and grant.digest == collect_trust_items(cwd, settings).digest

@@ -35,13 +35,14 @@ def _run(parser: Parser, arguments: list[str], program: str) -> int:
     lists = args.list_caps or args.list_modes or args.list_commands or args.list_sessions or args.delete_session
     if args.fork and not args.resume:
         raise UsageError("--fork needs a session to copy", hint="name it with --resume")
-    prompt = _read_prompt(args.prompt, parser.prog, is_listing=bool(lists))
+    prompt, piped = _read_prompt(args.prompt, parser.prog, is_listing=bool(lists))
 
     from ostler.app.acp_cli import run_acp
     from ostler.frontends.acp_cli.flags import AcpFlags
 
     flags = AcpFlags(
         prompt=prompt,
+        piped=piped,
         agent=args.agent,
         output=args.output,
         settings=args.settings,
@@ -83,7 +84,7 @@ def acpcli() -> None:
 def _make_parser(prog: str) -> Parser:
     parser = Parser(prog, description="Send one prompt to an ACP agent, non-interactively.", epilog=EPILOG)
     parser.add_argument(
-        "prompt", nargs="*", help="the prompt; piped input is appended; @path is sent as a resource link"
+        "prompt", nargs="*", help="the prompt; piped input is appended; @path in the arguments is sent as a link"
     )
     parser.add_argument("-a", "--agent", metavar="NAME", default="", help="a configured agent (default: the first one)")
     parser.add_argument(
@@ -160,14 +161,13 @@ def _parse_pair(text: str, flag: str) -> tuple[str, str]:
     return name, value
 
 
-def _read_prompt(words: list[str], prog: str, *, is_listing: bool) -> str:
-    """Join the arguments and the piped input. Without a prompt raise `UsageError`, unless this is a listing."""
+def _read_prompt(words: list[str], prog: str, *, is_listing: bool) -> tuple[str, str]:
+    """Return the prompt in the arguments and the piped input. Raises `UsageError` if a prompt is needed but missing."""
     text = os.fsencode(" ".join(words)).decode("utf-8", "replace").strip()
     piped = "" if is_listing else _read_piped_input(wait=not text).strip()
-    prompt = "\n\n".join(part for part in (text, piped) if part)
-    if not prompt and not is_listing:
+    if not (text or piped) and not is_listing:
         raise UsageError("no prompt", hint=f'pass it as an argument, `{prog} "explain this"`, or pipe it in')
-    return prompt
+    return text, piped
 
 
 def _read_piped_input(*, wait: bool) -> str:

@@ -133,6 +133,10 @@ def dollars(text: str) -> float:
     return value
 
 
+def add_agent(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--agent", metavar="NAME", default="", help="the agent to use: build, plan, or one you defined")
+
+
 def add_limit_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("limits of a turn")
     group.add_argument(

@@ -2,6 +2,7 @@
 
 from ostler.cli.arguments import (
     Parser,
+    add_agent,
     add_backend,
     add_limit_options,
     add_mode,
@@ -20,6 +21,7 @@ def main(arguments: list[str]) -> int:
     parser = Parser("ostler chat", description="Start an interactive session in this workspace.", epilog=EPILOG)
     parser.add_argument("--plain", action="store_true", help="print plain lines only, with numbered menus")
     add_resume_options(parser)
+    add_agent(parser)
     add_workspace(parser)
     add_backend(parser)
     add_model(parser)

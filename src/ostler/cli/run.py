@@ -10,6 +10,7 @@ from typing import Any
 
 from ostler.cli.arguments import (
     Parser,
+    add_agent,
     add_backend,
     add_limit_options,
     add_mode,
@@ -53,7 +54,7 @@ def main(arguments: list[str]) -> int:
         "--print-schema", action=_PrintSchemaAction, help="print the JSON Schema of -o json and jsonl, and exit"
     )
     parser.add_argument("--timeout", metavar="SECONDS", type=seconds, help="stop after this time, with status 124")
-    parser.add_argument("--agent", metavar="NAME", default="", help="the agent to use: build, plan, or one you defined")
+    add_agent(parser)
     add_workspace(parser)
     add_backend(parser)
     add_model(parser)

@@ -6,6 +6,11 @@ from pathlib import Path
 
 from ostler.cli.arguments import Parser, add_workspace
 
+CHANGED_NOTE = (
+    "A model may have changed files here since you trusted them. Until you trust them again, hooks that could load\n"
+    "them run in the sandbox. Review the files that the hooks load, also those that are not listed.\n"
+)
+
 
 def main(arguments: list[str]) -> int:
     """Show the settings that need trust, then grant or revoke it."""
@@ -35,13 +40,19 @@ def _grant(cwd: Path, *, yes: bool) -> int:
     from ostler.text.sanitise import escape_invisible
 
     items, store = collect_trust_items(cwd, load(cwd, os.environ)), trust_store()
-    if store.is_trusted(cwd, items.digest):
+    changed = store.may_be_changed(cwd)
+    if store.is_trusted(cwd, items.digest) and not changed:
         sys.stdout.write(f"{cwd} is trusted, with these settings:\n" + _indent_lines(list(items.lines)))
         return 0
+    if changed:
+        sys.stdout.write(CHANGED_NOTE)
     if not items:
-        if not yes:
+        if not yes and not changed:
             sys.stdout.write(f"{cwd} has no settings that need trust\n")
             return 0
+        if not yes and not _ask_consent():
+            sys.stdout.write("Not trusted.\n")
+            return 4
         store.grant(cwd, items.digest, items.lines)
         sys.stdout.write(
             f"{cwd} is trusted: the check after edits runs without asking. It has no other settings that need trust.\n"

@@ -1,17 +1,19 @@
 """Decides which key press is the answer to an approval request, so that keys typed for something else are not.
 
-An answer is a single key press after a pause in typing, or after a sent line. If the user was idle, it is effective at
-once. If the user has typed something, it needs Enter or a second pause. Lasting answers always need Enter. All other
-characters are text that was not meant for the dialog, and are returned to the draft.
+An answer is a single key press after a pause in typing. If the user was idle, it is effective after a short pause, in
+which no other key is pressed, or with Enter. If a draft exists or something was typed just before, it needs Enter.
+Lasting answers always need Enter. All other characters are text that was not meant for the dialog, and are returned to
+the draft, with the letter that they follow.
 """
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
-TYPING_PAUSE_SECONDS = 1.5  # longer than the time between two keys of a slow typist
+TYPING_PAUSE_SECONDS = 2.0  # longer than the time between two keys of a slow typist
 REACTION_SECONDS = 0.3  # a key so soon after the dialog appeared was not pressed because of it
-SINGLE_KEY_SECONDS = 0.1  # no other key may follow an answer within this time
+ANSWER_PAUSE_SECONDS = 0.6  # no other key may follow an answer within this time: it would be the start of a text
+STEP_PAUSE_SECONDS = 0.1  # the same for steps of a dialog in quick succession
 UNKNOWN_KEY_HINT = "press one of these keys"
 TYPING_HINT = "you were typing: pause, then press a key and Enter"
 CONFIRM_HINT = "press Enter to confirm"
@@ -38,20 +40,25 @@ class AnswerKeyFilter:
         self._timer: Timer | None = None
         self._expecting = self._visible = self._quick = False
         self._confirmed_keys: Collection[str] = ()
+        self._labels: Mapping[str, str] = {}
         self._visible_at = self._last_press = float("-inf")
+        self._typed_at = float("-inf")  # when the last key that is not an answer was pressed
         self._is_typing = False  # the last key was part of a text
         self._has_text = False  # a draft exists, so that the next key may be part of it
         self.pending_key = ""  # becomes the answer unless another key follows
         self._pending_text = ""
         self._hint = ""
 
-    def expect_answer(self, confirmed_keys: Collection[str] = (), *, quick: bool = False) -> None:
+    def expect_answer(
+        self, confirmed_keys: Collection[str] = (), labels: Mapping[str, str] | None = None, *, quick: bool = False
+    ) -> None:
         """Start expecting an answer; the dialog is not visible yet.
 
-        `confirmed_keys` need Enter. `quick` is for steps of a dialog that are answered in quick succession.
+        `confirmed_keys` need Enter. `labels` say what the keys do. `quick` is for steps of a dialog that are answered
+        in quick succession.
         """
         self._expecting, self._visible = True, False
-        self._confirmed_keys, self._quick = confirmed_keys, quick
+        self._confirmed_keys, self._labels, self._quick = confirmed_keys, labels or {}, quick
 
     def mark_visible(self) -> None:
         """Mark the dialog, if any, as visible on the screen."""
@@ -60,14 +67,17 @@ class AnswerKeyFilter:
 
     def note_keys_elsewhere(self, moment: float, *, has_text: bool) -> None:
         """Record when the last key outside the dialog was pressed, and whether the typed text was not sent."""
-        self._last_press = max(self._last_press, moment)
+        if moment > self._last_press:  # not the answer to the previous dialog
+            self._last_press = self._typed_at = moment
         self._is_typing = self._is_typing or has_text
         self._has_text = self._has_text or has_text
 
     @property
     def feedback(self) -> str:
-        """The pending key, or a hint why the last key was ignored."""
-        return f"{self.pending_key} {self._hint}".strip()
+        """What the pending key will do, or a hint why the last key was ignored."""
+        label = self._labels.get(self.pending_key, "")
+        key = f"{self.pending_key}: {label} …" if label else self.pending_key
+        return f"{key} {self._hint}".strip()
 
     def press(self, key: str, text: str) -> None:
         """Handle a key press that types `text`; `key` is empty if it is not one of the dialog's keys."""
@@ -75,7 +85,7 @@ class AnswerKeyFilter:
         silent = now - self._last_press >= TYPING_PAUSE_SECONDS
         if key and self._visible and (silent or not (self._is_typing or self.pending_key)):
             self.discard_key()
-            self._start_answer(key, text, self._waiting_seconds(now, silent=silent))
+            self._start_answer(key, text, self._waiting_seconds(key, now, silent=silent))
         else:
             self.add_text(text)
         self._last_press = now
@@ -119,21 +129,31 @@ class AnswerKeyFilter:
         """Forget what was typed: the draft is in the editor again."""
         self._is_typing = self._has_text = False
 
-    def _waiting_seconds(self, now: float, *, silent: bool) -> float:
-        """Return the time without another key after which a key is the answer."""
-        idle = self._quick or (silent and now - self._visible_at >= REACTION_SECONDS)
-        return SINGLE_KEY_SECONDS if idle and not self._has_text else TYPING_PAUSE_SECONDS
+    def _waiting_seconds(self, key: str, now: float, *, silent: bool) -> float:
+        """Return the time without another key after which a key is the answer; 0 if it needs Enter."""
+        if key in self._confirmed_keys:
+            return 0
+        if self._quick and not self._has_text:
+            return ANSWER_PAUSE_SECONDS if silent and key.isalpha() else STEP_PAUSE_SECONDS
+        if self._quick:
+            return TYPING_PAUSE_SECONDS
+        if self._has_text or now - self._typed_at < TYPING_PAUSE_SECONDS:
+            return 0
+        if not silent:  # just after another answer
+            return TYPING_PAUSE_SECONDS
+        return ANSWER_PAUSE_SECONDS if now - self._visible_at >= REACTION_SECONDS else 0
 
     def _start_answer(self, key: str, text: str, seconds: float) -> None:
         self.pending_key, self._pending_text = key, text
-        if key in self._confirmed_keys:
+        if not seconds:
             self._hint = CONFIRM_HINT
             return
-        self._hint = WAIT_HINT if seconds > SINGLE_KEY_SECONDS else ""
+        self._hint = WAIT_HINT if seconds == TYPING_PAUSE_SECONDS else ""
         self._timer = self._call_later(seconds, self._deliver)
 
     def _return_text(self, text: str) -> None:
         self._is_typing = self._has_text = True
+        self._typed_at = time.monotonic()
         self._hint = TYPING_HINT
         self._on_text(text)
 

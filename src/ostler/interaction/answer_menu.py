@@ -9,4 +9,4 @@ class AnswerMenu(msgspec.Struct, frozen=True):
     prompt: str
     answers: tuple[tuple[str, str], ...] = ()
     confirmed_keys: tuple[str, ...] = ()  # these need Enter
-    quick: bool = False  # answered in quick succession, and without lasting effect
+    quick: bool = False  # answered in quick succession, and not the last step

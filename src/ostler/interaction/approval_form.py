@@ -51,7 +51,7 @@ class ApprovalForm:
         if self._is_writing_message:
             return AnswerMenu("  message to the agent: ")
         if self._picker:
-            return AnswerMenu("  accept? [y/n] ", HUNK_ANSWERS, quick=True)
+            return AnswerMenu("  accept? [y/n] ", HUNK_ANSWERS, quick=not self._picker.is_last)
         answers = self.answers()
         return AnswerMenu(f"  allow? [{'/'.join(key for key, _ in answers)}] ", answers, self.lasting_keys())
 

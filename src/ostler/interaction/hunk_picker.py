@@ -10,7 +10,9 @@ class HunkPicker:
     """The hunks of several diffs, each with its file, and the choices so far."""
 
     def __init__(self, diffs: Sequence[DisplayDiff]) -> None:
-        self._hunks = [(f"{diff.path}, {diff.operation}", hunk) for diff in diffs for hunk in split_hunks(diff.diff)]
+        self._hunks = [
+            (f"{diff.path}, would be {diff.operation}", hunk) for diff in diffs for hunk in split_hunks(diff.diff)
+        ]
         self._choices: list[bool] = []
 
     def __len__(self) -> int:
@@ -25,6 +27,11 @@ class HunkPicker:
         """Accept or skip the current hunk. Return whether it was the last."""
         self._choices.append(accept)
         return len(self._choices) == len(self._hunks)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the choice for the current hunk completes the answer."""
+        return len(self._choices) + 1 == len(self._hunks)
 
     @property
     def last_choice(self) -> str:

@@ -47,7 +47,7 @@ def _preview_lines(block: DisplayBlock, title: str, paint: Styler) -> list[str]:
     """Render one block of the preview, without fields that repeat the end of the title."""
     match block:
         case DisplayDiff(path, diff, operation, additions, deletions, truncated):
-            head = f"{escape_invisible(path)}: {operation}, +{additions} -{deletions}"
+            head = f"{escape_invisible(path)}: {_planned(operation)}, +{additions} -{deletions}"
             truncation = [paint("[diff truncated: it is too long to show]", "red")] if truncated else []
             crlf = [paint("lines end with \\r\\n", "dim")] if has_crlf(diff) else []
             return [head, *crlf, *render_diff_for_approval(diff, paint), *truncation]
@@ -58,6 +58,10 @@ def _preview_lines(block: DisplayBlock, title: str, paint: Styler) -> list[str]:
             return escape_invisible(text).splitlines()
         case _:
             return render_display_block(block, paint, full=True)
+
+
+def _planned(operation: str) -> str:
+    return operation if operation == "unchanged" else f"would be {operation}"
 
 
 def _shows_reason(permission: Permission) -> bool:

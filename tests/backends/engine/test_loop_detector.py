@@ -265,7 +265,7 @@ async def test_loop_is_reminded_then_stopped(harness):
     model = Model(script(Reply("", ("probe", {"subject": "x"}))))
     await harness.open(model, [FakeTool("probe")])
     ended = await harness.turn("go")
-    assert (ended.reason, ended.limit) == ("limit", "a loop: repeated calls without new results, last probe")
+    assert (ended.reason, ended.limit) == ("limit", "a loop: the model repeated calls of probe without new results")
     assert len(model.requests) == 3
     (reminder,) = [r for r in harness.events_of(Reminded) if "same tool calls" in r.text]
     assert model.requests[2].history[-1].text == reminder.text

@@ -124,7 +124,7 @@ def test_mentions_of_existing_files_and_urls_become_links(tmp_path, text, links)
     (tmp_path / "dir").mkdir()
     for name in ("a.py", "dir/b.json", "it is.md", "x y.png"):
         (tmp_path / name).write_text("")
-    first, *rest = prompt_blocks(text, str(tmp_path))
+    (first, *rest), _ = prompt_blocks(text, str(tmp_path))
     assert first.text == text
     assert rest == [ResourceLink(uri.format(root=tmp_path), *more) for uri, *more in links]
 

@@ -143,11 +143,11 @@ def test_edit_needs_approval_and_shows_its_diff(terminal, models, ostler):
         term.type("change it\r")
         shown = term.wait_for("allow? [")
         assert (ostler.workspace / "a.txt").read_text() == "old\n"
-        term.type("y")
+        term.type("y\r")
         done = term.wait_for("Done.")
     assert (ostler.workspace / "a.txt").read_text() == "new\n", done
     for part in (
-        "a.txt: updated, +1 -1",
+        "a.txt: would be updated, +1 -1",
         "-old",
         "+new",
         "[s] Allow write a.txt in",
@@ -165,7 +165,7 @@ def test_denial_with_a_message_to_the_agent(terminal, models, ostler):
         term.ready()
         term.type("write b\r")
         term.wait_for("allow? [")
-        term.type("m")
+        term.type("m\r")
         term.wait_for("message to the agent:")
         term.type("use c.txt instead\r")
         term.wait_for("Sorry.")

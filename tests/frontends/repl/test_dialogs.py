@@ -120,9 +120,9 @@ def test_some_hunks_are_allowed():
     one = ask(DIFF)
     assert keys(one)[-1] == "h"
     assert one.submit("h") is None
-    assert "hunk 1 of 2: x, updated" in "\n".join(step_lines(one, PLAIN))
+    assert "hunk 1 of 2: x, would be updated" in "\n".join(step_lines(one, PLAIN))
     assert one.submit("n") is None
-    assert step_lines(one, PLAIN)[:3] == ["  → skipped", "", "  hunk 2 of 2: x, updated"]
+    assert step_lines(one, PLAIN)[:3] == ["  → skipped", "", "  hunk 2 of 2: x, would be updated"]
     assert answered(one, "x", "y") == Decision("allow", "person", "once", "once", hunks=(2,))
 
 

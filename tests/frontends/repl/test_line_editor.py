@@ -86,7 +86,7 @@ async def test_key_at_an_empty_prompt_answers(console):
     expect_seen(console, ASK)
     console.clock[0] += 1
     console.answer("y", "y")
-    assert console._answer_keys.feedback == "y"
+    assert console._answer_keys.feedback == "y: Allow …"
     console.confirm_answer()
     assert console._events.get_nowait() == LineEntered("y")
 

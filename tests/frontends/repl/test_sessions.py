@@ -195,7 +195,7 @@ def test_approved_diff_is_not_shown_again(terminal, models, ostler):
         term.ready()
         term.type("write it\r")
         term.wait_for("allow? [")
-        term.type("y")
+        term.type("y\r")
         shown = term.wait_for("Written.")
     assert shown.count("+new") == 1
     assert "⎿ updated a.txt (+1 -1)" in shown

@@ -147,6 +147,7 @@ def test_dialog_is_answered_by_one_key(tmux, models, ostler):
         term.type("write it")
         term.press("Enter")
         term.wait_for("allow? [")
+        time.sleep(TYPING_PAUSE_SECONDS + 0.1)  # the user reads the request
         term.press("y")
         term.wait_for("Written.")
     assert os.path.exists(ostler.workspace / "t.txt")

@@ -257,6 +257,6 @@ def test_bell_rings_if_enabled(terminal, models, ostler):
         term.ready()
         term.type("write b\r")
         term.wait_for("allow? [")
-        term.type("n")
+        term.type("n\r")
         term.wait_for("ok")
     assert b"\x1b]9;Ostler needs approval: write b.txt\x1b\\\x07" in term.raw

@@ -4,9 +4,13 @@ import msgspec
 
 
 class AcpFlags(msgspec.Struct, frozen=True):
-    """The parsed flags; empty values are unset. `program` is the name at the start of messages."""
+    """The parsed flags; empty values are unset. `program` is the name at the start of messages.
+
+    `prompt` was typed. `piped` is appended to it, and its mentions are ordinary text.
+    """
 
     prompt: str
+    piped: str = ""
     agent: str = ""
     output: str = "text"
     settings: str = ""
@@ -34,3 +38,8 @@ class AcpFlags(msgspec.Struct, frozen=True):
     fail_on_deny: bool = False
     trust: bool = False
     program: str = "ostler"
+
+    @property
+    def text(self) -> str:
+        """The whole prompt."""
+        return "\n\n".join(filter(None, (self.prompt, self.piped)))

@@ -20,10 +20,48 @@ _MIME_TYPES = {
 }
 
 
-def prompt_blocks(text: str, cwd: str) -> tuple[PromptContent, ...]:
-    """Return the text and a link for each mention of a URL or an existing file; the links are not opened here."""
-    found = dict.fromkeys(name.removeprefix("file:") for _, _, name in find_mentions(text))
-    return (TextContent(text), *(_link(name, cwd) for name in found if "://" in name or _exists(name, cwd)))
+def prompt_blocks(typed: str, cwd: str, piped: str = "") -> tuple[tuple[PromptContent, ...], list[str]]:
+    """Return the text and a link for each mention of a URL or an existing file, and notices about unusual files.
+
+    The links are not opened here. Only what the user typed is searched, because piped text may come from others.
+    """
+    text = "\n\n".join(filter(None, (typed, piped)))
+    found = dict.fromkeys(name.removeprefix("file:") for _, _, name in find_mentions(typed))
+    linked = [name for name in found if "://" in name or _exists(name, cwd)]
+    reasons = ((name, _why_unusual(name, cwd)) for name in linked)
+    notices = [f"@{name} is sent to the agent as a link: it {reason}" for name, reason in reasons if reason]
+    return (TextContent(text), *(_link(name, cwd) for name in linked)), notices
+
+
+def _why_unusual(name: str, cwd: str) -> str:
+    """Return why a mentioned file should be named to the user: it is outside the workspace or may contain secrets."""
+    from ostler.text.redact import is_sensitive_file
+
+    local = _local_path(name)
+    if not local:
+        return ""
+    path = _absolute(local, cwd)
+    real = os.path.realpath(path)
+    if any(map(is_sensitive_file, (path, real))):
+        return "may contain secrets"
+    return "" if real == (root := os.path.realpath(cwd)) or real.startswith(f"{root}/") else "is outside the workspace"
+
+
+def _local_path(name: str) -> str:
+    """Return the path of a file that a mention names, also as a `file://` URL; empty for other URLs."""
+    if "://" not in name:
+        return name
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        address = urlsplit(name)
+    except ValueError:
+        return ""
+    return unquote(address.path) if address.scheme in ("file", "") else ""
+
+
+def _absolute(name: str, cwd: str) -> str:
+    return os.path.normpath(os.path.join(cwd, os.path.expanduser(name)))
 
 
 def _exists(name: str, cwd: str) -> bool:
@@ -38,7 +76,7 @@ def _link(name: str, cwd: str) -> ResourceLink:
         address = urlsplit(name)
         last = unquote(address.path.rstrip("/").rpartition("/")[2]) or address.netloc
         return ResourceLink(name, last, mime_type(address.path))
-    path = os.path.normpath(os.path.join(cwd, os.path.expanduser(name)))
+    path = _absolute(name, cwd)
     return ResourceLink(_file_uri(path), os.path.basename(path), mime_type(path))
 
 

@@ -89,7 +89,7 @@ class AcpCliRun:
             self._output.write_client_event(
                 "client/selected_agent", {"name": self._agent.name, "command": self._agent.command}
             )
-        if not (flags.prompt or flags.list_modes or flags.list_commands):
+        if not (flags.text or flags.list_modes or flags.list_commands):
             return await self._run_without_session()
         return await self._run_with_session()
 
@@ -136,7 +136,7 @@ class AcpCliRun:
             await opened.open()
             self._print_warnings(session)
             await self._prepare(opened.backend)
-            return await self._run_prompt(session, opened.backend) if self._flags.prompt else 0
+            return await self._run_prompt(session, opened.backend) if self._flags.text else 0
         finally:
             self._stop_timer()
             self._out.flush()  # the agent may take seconds to exit
@@ -177,8 +177,10 @@ class AcpCliRun:
     async def _run_prompt(self, session: LocalSession, backend: AgentBackend) -> int:
         if isinstance(self._output, PlainOutput):
             self._output.start_turn()
-        prompt = Prompt("prompt", prompt_blocks(self._flags.prompt, self._agent.cwd))
-        self._turn = session.start(prompt)
+        blocks, notices = prompt_blocks(self._flags.prompt, self._agent.cwd, self._flags.piped)
+        for notice in notices:
+            self._print_status(notice)
+        self._turn = session.start(Prompt("prompt", blocks))
         try:
             ended = await self._turn.wait()
         finally:

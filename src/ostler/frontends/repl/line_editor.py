@@ -167,7 +167,7 @@ class LineEditorConsole:
             self._return_draft()
         if menu and menu.answers:
             self._answer_keys.note_keys_elsewhere(self._last_key, has_text=typed)
-            self._answer_keys.expect_answer(menu.confirmed_keys, quick=menu.quick)
+            self._answer_keys.expect_answer(menu.confirmed_keys, dict(menu.answers), quick=menu.quick)
         self._flush()
         self._session.app.invalidate()
 

@@ -58,7 +58,7 @@ class LoopDetector(LoopPlugin):
         verdict = self._detector.add_step(fingerprint, waiting=is_waiting(calls), polling=is_polling(calls))
         if verdict == "stop":
             names = " and ".join(dict.fromkeys(call.tool for call in calls))
-            return TurnEnded("", "limit", limit=f"a loop: repeated calls without new results, last {names}")
+            return TurnEnded("", "limit", limit=f"a loop: the model repeated calls of {names} without new results")
         if verdict == "nudge":
             view.context.emit(Reminded(REPEATED_CALLS))
         return None
