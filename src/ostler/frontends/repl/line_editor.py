@@ -156,11 +156,6 @@ class LineEditorConsole:
         """Whether something is running or open that can be cancelled."""
         return self._menu != IDLE_MENU
 
-    @property
-    def in_dialog(self) -> bool:
-        """Whether an approval request or a question is on the screen."""
-        return _is_dialog(self._menu)
-
     def set_menu(self, menu: AnswerMenu | None) -> None:
         """Set the menu. A dialog saves the typed text and restores it afterwards."""
         was_asking, asking = _is_dialog(self._menu), _is_dialog(menu)
