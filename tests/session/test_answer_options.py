@@ -90,7 +90,7 @@ def test_answers_of_an_agent_stay_and_are_extended():
         AnswerOption("2", "Yes, always", "allow_always"),
         AnswerOption("3", "No", "deny"),
     )
-    assert [*labels(edit("src/a.py"), options=own)] == ["1", "folder", "edits", "2", "3"]
+    assert [*labels(edit("src/a.py"), options=own)] == ["1", "2", "folder", "edits", "3"]
     assert [*labels(Need("bash", "make"), options=own)] == ["1", "2", "3"]
     assert [*labels(edit("src/a.py"), options=own[2:])] == ["3"]
 

@@ -42,10 +42,7 @@ class BackendContext(Protocol):
         """Report that the remote side started a turn; the session then calls `run_turn(None)`."""
 
     def unsent_notes(self) -> Sequence[str]:
-        """Return what a backend with its own history must send before the next prompt, once.
-
-        These are the agent's instructions, reverted prompts, reminders and the output of the user's own commands.
-        """
+        """Return, once, what to send before a prompt: instructions, reverts, reminders, the user's commands."""
 
     async def record_start(self, event: ToolStarted, *, files_only: bool = False) -> None:
         """Record that a call starts. On return the record is on disk and the checkpoint is taken (`Undo.begin`)."""

@@ -20,13 +20,16 @@ def with_answers(permission: Permission, *, once_only: bool) -> Permission:
     """Return the permission with its possible answers; a remote agent's own answers stay as they are."""
     if once_only:
         return msgspec.structs.replace(permission, options=permission.options or (ALLOW_ONCE, DENY))
-    options = permission.options or _standard_options(permission)
-    first = [option for option in options if option.kind in ("allow_once", "allow_session")]
-    others = [option for option in options if option not in first]
-    used_ids = {option.id for option in options}
-    can_allow = first or any(option.kind == "allow_always" for option in options)
-    edits = [option for option in _edit_options(permission.needs) if can_allow and option.id not in used_ids]
-    return msgspec.structs.replace(permission, options=(*first, *edits, *others))
+    edits = _edit_options(permission.needs)
+    own = permission.options
+    if not own:
+        once, session, *others = _standard_options(permission)
+        return msgspec.structs.replace(permission, options=(once, session, *edits, *others))
+    allows = [option for option in own if not option.kind.startswith("deny")]
+    denies = [option for option in own if option.kind.startswith("deny")]
+    used_ids = {option.id for option in own}
+    added = [option for option in edits if allows and option.id not in used_ids]
+    return msgspec.structs.replace(permission, options=(*allows, *added, *denies) if added else own)
 
 
 def rules_of_decision(permission: Permission, decision: Decision) -> tuple[Rule, ...]:

@@ -270,6 +270,17 @@ async def run_and_answer(session, order, answer):
     return requests, events
 
 
+@pytest.mark.req("PM-11")
+async def test_all_edits_allow_the_agents_edit_once_and_the_next_without_asking(echo):
+    session = await echo.open(policy=ASK_ALL)
+    all_edits = Decision("allow", by="person", scope="session", option_id="edits")
+    _, events = await run_and_answer(session, "!ask edit a.txt", all_edits)
+    assert reply_text(events) == "[yes]"
+    events, _ = await run_turn(session, "!ask edit b.txt")
+    assert not any(isinstance(event, PermissionAsked) for event in events)
+    assert reply_text(events) == "[yes]"
+
+
 @pytest.mark.req("PM-4", "AC-2")
 async def test_permission_has_the_agents_options(echo):
     session = await echo.open(policy=ASK_ALL)
@@ -277,7 +288,6 @@ async def test_permission_has_the_agents_options(echo):
     assert [(option.id, option.kind) for option in asks[0].permission.options] == [
         ("yes", "allow_once"),
         ("edits", "allow_session"),
-        ("always", "allow_always"),
         ("no", "deny"),
     ]
     assert [(need.key, need.subject) for need in asks[0].permission.needs] == [("write", "a.txt")]

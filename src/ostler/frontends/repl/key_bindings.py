@@ -2,7 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from ostler.frontends.repl.console import DetailsToggled, ExitRequested, InterruptRequested, NextModeRequested
+from ostler.frontends.repl.console import (
+    IDLE_MENU,
+    DetailsToggled,
+    ExitRequested,
+    InterruptRequested,
+    NextModeRequested,
+)
 
 ESCAPE_TIMEOUT_SECONDS = 0.1  # time after Esc in which another key makes it an Alt combination
 SEQUENCE_TIMEOUT_SECONDS = 2.0  # maximum pause between keys such as Ctrl-X Ctrl-E
@@ -95,13 +101,13 @@ def set_key_timeouts(app: "Application[str]") -> None:
 def _add_mode_key(bindings: "KeyBindings", console: "LineEditorConsole", is_writing: "Filter") -> None:
     from prompt_toolkit.filters import Condition, has_completions
 
-    from ostler.frontends.repl.line_editor import is_dialog
+    in_dialog = Condition(lambda: console.menu not in (None, IDLE_MENU))
 
     @bindings.add("s-tab", filter=is_writing & has_completions)
     def _select_previous(event: "KeyPressEvent") -> None:
         event.current_buffer.complete_previous()
 
-    @bindings.add("s-tab", filter=is_writing & ~has_completions & ~Condition(lambda: is_dialog(console.menu)))
+    @bindings.add("s-tab", filter=is_writing & ~has_completions & ~in_dialog)
     def _next_mode(event: "KeyPressEvent") -> None:
         console.inject(NextModeRequested())
 

@@ -158,7 +158,7 @@ class LineEditorConsole:
 
     def set_menu(self, menu: AnswerMenu | None) -> None:
         """Set the menu. A dialog saves the typed text and restores it afterwards."""
-        was_asking, asking = is_dialog(self._menu), is_dialog(menu)
+        was_asking, asking = _is_dialog(self._menu), _is_dialog(menu)
         if menu != self._menu or not asking:
             self._answer_keys.reset()
         self._menu = menu
@@ -253,7 +253,7 @@ class LineEditorConsole:
         if buffer.text == self._restored_draft != "" and time.monotonic() - self._restored_at < LATE_ENTER_SECONDS:
             return  # Enter was meant for the dialog
         text = self._pastes.expand(buffer.text)
-        if not is_dialog(self._menu) and text.strip() and is_recallable(text) and not self.is_sensitive(text):
+        if not _is_dialog(self._menu) and text.strip() and is_recallable(text) and not self.is_sensitive(text):
             self._session.history.append_string(text)
         buffer.reset()
         self._session.app.vi_state.reset()
@@ -278,13 +278,13 @@ class LineEditorConsole:
         """Edit the text. If a dialog opened meanwhile, the text is restored after it."""
         from ostler.interaction.draft_file import edit_text
 
-        buffer, was_dialog = self._session.default_buffer, is_dialog(self._menu)
+        buffer, was_dialog = self._session.default_buffer, _is_dialog(self._menu)
         try:
             text = await edit_text(self._pastes.expand(buffer.text), self.edit)
         except UsageError as error:
             self.show([f"  {sanitise(str(error))}"])
             return
-        if is_dialog(self._menu) and not was_dialog:
+        if _is_dialog(self._menu) and not was_dialog:
             self._draft = SavedDraft(text)
         else:
             buffer.text = self._pastes.fold(text)
@@ -433,8 +433,7 @@ def _clip_start(text: str, columns: int) -> str:
     return text
 
 
-def is_dialog(menu: AnswerMenu | None) -> bool:
-    """Return whether a menu belongs to an approval request or a question."""
+def _is_dialog(menu: AnswerMenu | None) -> bool:
     return menu is not None and menu != IDLE_MENU
 
 
