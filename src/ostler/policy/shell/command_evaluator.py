@@ -12,6 +12,7 @@ from ostler.policy import danger_tables
 from ostler.policy.shell import arithmetic, data_leaks, env_variables, expansion, reevaluation
 from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, CommandCall, CommandHandler, StdinSource
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, program_name
+from ostler.policy.shell.file_changes import change_kind
 from ostler.policy.shell.filesystem_view import FileSystemView, is_harmless_device
 from ostler.policy.shell.shell_parser import parse_shell
 from ostler.policy.shell.shell_state import ShellState, ShellValue
@@ -69,6 +70,7 @@ class CommandEvaluator:
         self._unknown_names = False
         self.filesystem = FileSystemView(exists)
         self.written_files: dict[str, str | None] = {}
+        self.changes: set[str] = set()  # what the commands so far may have done to files that are not in the list
         self.commands: list[SimpleCommand] = []
         self.redirected_paths: list[str] = []
         self.input_paths: list[str] = []
@@ -82,7 +84,23 @@ class CommandEvaluator:
         self._stdin = NO_STDIN  # as redirected by `exec` without a command
         self._steps = 0
         self._active_bodies: set[int] = set()
+        self.later_nodes: list[tuple[ShellNode, ShellState, frozenset[str]]] = []
         self.uncalled_functions: dict[int, tuple[ShellNode, ShellState]] = {}
+
+    def run_later(self, node: ShellNode, shell: ShellState) -> None:
+        """Record a command that may run after the ones that follow it."""
+        if len(self.later_nodes) < MAX_STATES:
+            self.later_nodes.append((node, shell.fork(), frozenset(self.changes)))
+        else:
+            self.confirm("has too many background jobs to analyse")
+
+    def run_text_later(self, text: str, shell: ShellState) -> None:
+        """Record shell text that may run after the commands that follow it."""
+        try:
+            self.run_later(CompoundNode("group", (parse_shell(text),)), shell)
+        except ShellSyntaxError:
+            self.readable = False
+            self.confirm("sets a trap that cannot be parsed reliably")
 
     # findings
 
@@ -290,7 +308,10 @@ class CommandEvaluator:
                     self.confirm("runs a copy of a program that is known only at run time")
                 index = len(self.commands) - 1
                 unknown_reason = "its name is known only at run time" if name == _UNKNOWN_NAME else ""
-                call = CommandCall(self, shell, head.text, name, list(argv[1:]), stdin, unknown_reason)
+                call = CommandCall(
+                    self, shell, head.text, name, list(argv[1:]), stdin, unknown_reason, frozenset(self.changes)
+                )
+                changes = {change_kind(call)} - {""}  # before the handlers change the arguments
                 if reason := self._classify(call):
                     self.confirm(reason)
                 elif call.unknown_reason:
@@ -299,6 +320,7 @@ class CommandEvaluator:
                         self.commands[index], unknown_reason=call.unknown_reason
                     )
                 self._deny_devices()
+                self.changes |= changes
         self._depth -= 1
 
     def _evaluate_definition(

@@ -52,6 +52,8 @@ class ScriptEvaluator(CommandEvaluator):
         shell.finish_cd()
 
     def _evaluate_item(self, item: ListItem, shell: ShellState, stdin: StdinSource) -> None:
+        if item.background:
+            self.run_later(item.node, shell)
         self.evaluate_node(item.node, shell.fork() if item.background else shell, stdin)
 
     @staticmethod
@@ -98,6 +100,15 @@ class ScriptEvaluator(CommandEvaluator):
             _, (body, shell) = self.uncalled_functions.popitem()
             shell.positional = None
             self.evaluate_node(body, shell, UNKNOWN_PIPE)
+        self._evaluate_later()
+
+    def _evaluate_later(self) -> None:
+        """Evaluate background jobs and traps again, with the files as the rest of the line may have changed them."""
+        count = len(self.commands)
+        for node, shell, changes in self.later_nodes:
+            if changes != self.changes:
+                self.evaluate_node(node, shell, NO_STDIN)
+                del self.commands[count:]
 
     # compound commands
 
@@ -146,10 +157,10 @@ class ScriptEvaluator(CommandEvaluator):
                 self._assign_loop_variable(node, shell)
             else:
                 self._check_arithmetic(node, shell)
-            state = shell.snapshot()
+            state, changes = shell.snapshot(), set(self.changes)
             for script in node.scripts:
                 self.evaluate_script(script, shell, stdin)
-            changed = state != shell.snapshot()
+            changed = state != shell.snapshot() or changes != self.changes
             shell.merge([before])
             if not changed:
                 break

@@ -144,6 +144,7 @@ def _trap(call: CommandCall) -> str:
     args = [arg for arg in call.args if arg.text != "--"]
     if len(args) > 1 and args[0].text not in {"-", "", "-p", "-l"}:
         call.check_text(args[0].text)
+        call.evaluator.run_text_later(args[0].text, call.shell)
         call.evaluator.evaluate_inline(args[0].text, call.shell, NO_STDIN)
     return ""
 

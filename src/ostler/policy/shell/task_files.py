@@ -11,6 +11,7 @@ from ostler.policy.shell import unknown_programs
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
 from ostler.policy.shell.command_evaluator import shell_quote
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.file_changes import UNREAD_TASKS
 from ostler.policy.shell.option_parser import parse_options
 from ostler.policy.shell.shell_state import ShellState
 
@@ -74,6 +75,9 @@ def _package_manager(call: CommandCall) -> str:
     if not name or not runs_script:
         return ""
     file = _find_file(call, ("package.json",), options.value("C", *_FOLDER_OPTIONS))
+    is_here = isinstance(file, TaskFile) and os.path.dirname(file.path) in call.shell.cwd
+    if "other" in call.earlier_changes and (is_here or verb not in _INSTALL_VERBS):
+        call.unknown_reason = UNREAD_TASKS
     if not isinstance(file, TaskFile):
         return file if file == _CREATED else ""
     arguments = call.args[[arg.text for arg in call.args].index(words[is_run]) + 1 :] if words[is_run:] else []
@@ -163,6 +167,8 @@ def _just(call: CommandCall) -> str:
     given = options.value("f", "justfile")
     names = (given.text,) if given is not None else _JUST_NAMES
     file = _find_file(call, names, options.value("d", "working-directory"))
+    if "other" in call.earlier_changes:
+        call.unknown_reason = UNREAD_TASKS
     if not isinstance(file, TaskFile):
         return file if file == _CREATED else ""
     goals = [arg.text for arg in options.operands if "=" not in arg.text]
