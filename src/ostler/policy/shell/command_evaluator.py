@@ -10,6 +10,7 @@ import msgspec
 
 from ostler.policy import danger_tables
 from ostler.policy.shell import arithmetic, data_leaks, env_variables, expansion, reevaluation
+from ostler.policy.shell.argument_expansion import expand_argument
 from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, CommandCall, CommandHandler, StdinSource
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, program_name
 from ostler.policy.shell.file_changes import change_kind
@@ -25,7 +26,6 @@ from ostler.policy.shell.simple_command import (
     make_simple_command,
 )
 from ostler.policy.shell.syntax_tree import (
-    ArrayPart,
     CommandNode,
     CompoundNode,
     LiteralPart,
@@ -84,23 +84,7 @@ class CommandEvaluator:
         self._stdin = NO_STDIN  # as redirected by `exec` without a command
         self._steps = 0
         self._active_bodies: set[int] = set()
-        self.later_nodes: list[tuple[ShellNode, ShellState, frozenset[str]]] = []
         self.uncalled_functions: dict[int, tuple[ShellNode, ShellState]] = {}
-
-    def run_later(self, node: ShellNode, shell: ShellState) -> None:
-        """Record a command that may run after the ones that follow it."""
-        if len(self.later_nodes) < MAX_STATES:
-            self.later_nodes.append((node, shell.fork(), frozenset(self.changes)))
-        else:
-            self.confirm("has too many background jobs to analyse")
-
-    def run_text_later(self, text: str, shell: ShellState) -> None:
-        """Record shell text that may run after the commands that follow it."""
-        try:
-            self.run_later(CompoundNode("group", (parse_shell(text),)), shell)
-        except ShellSyntaxError:
-            self.readable = False
-            self.confirm("sets a trap that cannot be parsed reliably")
 
     # findings
 
@@ -138,6 +122,10 @@ class CommandEvaluator:
 
     def evaluate_script(self, script: ScriptNode, shell: ShellState, stdin: StdinSource = NO_STDIN) -> None:
         """Evaluate a script."""
+        raise NotImplementedError
+
+    def run_text_later(self, text: str, shell: ShellState) -> None:
+        """Record shell text that may run after the commands that follow it."""
         raise NotImplementedError
 
     def evaluate_text(
@@ -247,7 +235,7 @@ class CommandEvaluator:
     def _evaluate_once(self, node: CommandNode, shell: ShellState, stdin: StdinSource) -> None:
         argv: list[ExpandedWord] = []
         for word in node.words:
-            argv += _expand_argument(word, shell)
+            argv += expand_argument(word, shell)
             if len(argv) > MAX_ARGUMENTS:
                 raise ScriptTooLong
         stdin = self.apply_redirects(node.redirects, shell, stdin if stdin.kind != "none" else self._stdin, node)
@@ -451,19 +439,6 @@ class CommandEvaluator:
 
 def _no_script(path: str) -> str | None:
     raise FileNotFoundError(path)
-
-
-def _expand_argument(word: ShellWord, shell: ShellState) -> list[ExpandedWord]:
-    args = expansion.expand_word(word, shell)
-    if UNKNOWN_TEXT in word.raw:  # another command puts text there at run time, as `parallel` does for {}
-        for arg in args:
-            arg.tainted = True
-    if arithmetic.is_tainted(word.parts, shell):
-        for arg in args:
-            arg.tainted, arg.from_output = True, arithmetic.is_from_output(word.parts, shell)
-    if args and word.parts and isinstance(word.parts[-1], ArrayPart):
-        args[-1].array = "unsafe index" if reevaluation.has_unsafe_index(word.parts, shell) else "plain"
-    return args
 
 
 def shell_quote(text: str) -> str:
