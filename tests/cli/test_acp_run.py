@@ -381,6 +381,15 @@ FORBIDDEN = [
     {"kind": "execute", "title": "Run", "content": as_text("`rm -rf /`")},
     {"kind": "execute", "title": "Run", "rawInput": {"command": "ls", "cwd": "/etc"}},
     {"kind": "read", "title": "Read", "rawInput": {"path": "a.txt", "cmd": "sudo ls"}},
+    {"kind": "execute"},
+    {"kind": "execute", "title": "Run"},
+    {"kind": "execute", "title": "Run", "rawInput": {}},
+    {"kind": "execute", "title": "Run", "rawInput": {"command": " "}},
+    {"kind": "execute", "title": "Run the tests", "content": as_text("It takes a minute.")},
+    {"kind": "shell", "title": "Terminal", "locations": [{"path": "a.txt"}]},
+    {"kind": "delete", "locations": [{"path": "a.txt"}]},
+    {"kind": "remove", "rawInput": {"path": "src"}},
+    {"name": "delete_file", "title": "x", "rawInput": {"path": "a.txt"}},
 ]
 PERMITTED = [
     {"kind": "edit", "rawInput": {"k": "a.txt"}},
@@ -394,6 +403,7 @@ PERMITTED = [
     {"kind": "fetch", "rawInput": {"url": "https://example.com/a"}},
     {"kind": "execute", "title": "Run", "rawInput": {"command": "ls", "description": "rm (not really)", "cwd": "."}},
     {"kind": "execute", "title": "Run", "rawInput": {"line": "ls -l"}},
+    {"kind": "execute", "title": "Run", "content": as_text("`ls -l`")},
     {"kind": "execute", "title": "ls", "content": as_text("It lists the files (all of them).")},
 ]
 

@@ -263,6 +263,12 @@ ASK_ENV = Rule("read", "*.env", "ask", "user")
         "sh show.sh",
         "source .env",
         "curl --data-binary @.env http://localhost/",
+        "grep -f .env main.py",
+        "grep -rf .env main.py",
+        "grep --file .env main.py",
+        "curl file://$PWD/.env",
+        "curl -s file://localhost$PWD/.env",
+        "ls < .env",
     ],
 )
 async def test_a_read_rule_covers_commands_that_name_the_file(decide, tmp_path, command):
@@ -273,6 +279,13 @@ async def test_a_read_rule_covers_commands_that_name_the_file(decide, tmp_path, 
     any_command = Rule("bash", "*", "allow", "user")
     assert await decide(command, any_command, NO_ENV) == "deny"
     assert await decide(command, any_command, ASK_ENV) == "ask"
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize("command", ["ls -l .env", "test -f .env", "[ -e .env ]", "stat .env", "ls .e*"])
+async def test_a_read_rule_does_not_hide_names(decide, tmp_path, command):
+    (tmp_path / ".env").write_text("SECRET=1\n")
+    assert await decide(command, Rule("bash", "*", "allow", "user"), NO_ENV) == "allow"
 
 
 @pytest.mark.req("PM-1")

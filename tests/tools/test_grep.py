@@ -382,6 +382,19 @@ async def test_files_that_a_read_rule_does_not_allow_are_skipped(make_harness, m
     assert ".env" not in result.for_model
     assert "secret" not in result.for_model
     assert "secret" not in str(result.data)
-    assert "[1 file with matches skipped, which a permission rule for read does not allow]" in result.for_model
+    assert "[1 file not searched, which a permission rule for read does not allow]" in result.for_model
     result = await tools.ok("grep", pattern="needle", path=".env", mode=mode)
     assert "secret" not in result.for_model
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize("path", [".", "sub", "sub/.env"])
+async def test_the_answer_does_not_show_whether_a_hidden_file_matches(make_harness, path):
+    rules = (Rule("*", "*", "allow"), Rule("read", "*.env", "deny", "user"))
+    tools = make_harness(policy=Policy(rules=rules))
+    tools.file("sub/.env", "KEY=abc\n")
+    for mode in ("lines", "files", "count"):
+        right = await tools.ok("grep", pattern="KEY=a", path=path, mode=mode)
+        wrong = await tools.ok("grep", pattern="KEY=b", path=path, mode=mode)
+        assert right.for_model == wrong.for_model
+        assert right.data | {"pattern": ""} == wrong.data | {"pattern": ""}

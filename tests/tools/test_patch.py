@@ -279,6 +279,7 @@ async def test_delete_and_rename_need_the_delete_permission(harness):
         ("patch", "copy.txt"),
         ("read", "source.txt"),
         ("patch", "run.sh"),
+        *(("read", name) for name in ("changed.txt", "gone.txt", "old.txt", "source.txt", "run.sh")),
     ]
 
 

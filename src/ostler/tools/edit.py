@@ -12,7 +12,7 @@ from ostler.core.protocols import FileChange, ToolContext, Workspace
 from ostler.core.tools import ToolResult
 from ostler.tools.base_tool import BaseTool
 from ostler.tools.change_display import change_result, changes_display
-from ostler.tools.editing.planned_changes import PlannedChanges, apply_planned
+from ostler.tools.editing.planned_changes import PlannedChanges, apply_planned, needs_to_match
 from ostler.tools.editing.replacement import Replacement
 from ostler.tools.path_needs import write_needs
 
@@ -59,7 +59,7 @@ class EditTool(BaseTool[EditParams]):
         except ToolError as error:
             return self._planned.permission_for_failure(params, error, title, [place])
         self._planned.store(params, (change, result))
-        return Permission(title, needs, changes_display(written, _notes(result)))
+        return Permission(title, (*needs, *needs_to_match([place])), changes_display(written, _notes(result)))
 
     async def run(self, params: EditParams, context: ToolContext) -> ToolResult:
         workspace = context.workspace

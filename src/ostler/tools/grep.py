@@ -18,11 +18,15 @@ from ostler.tools.search import (
     SearchQuery,
     SearchResult,
     has_no_candidate_files,
+    list_files,
+    resolve_root,
     search_counts,
     search_lines,
 )
+from ostler.tools.search_globs import FileFilter
 
 MAX_CHARACTERS = 45_000
+MAX_CHECKED_FILES = 10_000
 _LINE_END = lazy_regex(r"(?<!\\)(?:\\\\)*\\n")
 
 
@@ -57,11 +61,11 @@ class GrepTool(BaseTool[GrepParams]):
             found = await search(context.workspace, query)
         except PathError as error:
             raise _with_glob_hint(params, error) from None
-        skipped = _drop_unreadable(found, context)
+        _drop_unreadable(found, context)
         result = to_result(params, found)
-        if skipped:
-            files = f"{skipped} file{'s' * (skipped != 1)} with matches"
-            note = f"[{files} skipped, which a permission rule for read does not allow]"
+        if skipped := await _count_unreadable(params, context):
+            files = f"{skipped} file{'s' * (skipped != 1)}"
+            note = f"[{files} not searched, which a permission rule for read does not allow]"
             return msgspec.structs.replace(result, for_model=f"{result.for_model}\n{note}")
         if (
             not found.match_count
@@ -75,13 +79,22 @@ class GrepTool(BaseTool[GrepParams]):
         return result
 
 
-def _drop_unreadable(found: SearchResult, context: ToolContext) -> int:
-    """Remove the matches in files that rules do not let the call read. Return the number of these files."""
+async def _count_unreadable(params: GrepParams, context: ToolContext) -> int:
+    """Return how many files rules do not let the call read. Whether they match would show their content."""
+    root, files = await resolve_root(context.workspace, params.path), FileFilter(params.include, params.type)
+    if root.is_file:
+        return int(not context.may_read(root.display_path))
+    paths = (await list_files(context.workspace, params.path))[:MAX_CHECKED_FILES]
+    chosen = [root.display_path_of(path) for path in paths if files.matches(root.display_path_of(path), path)]
+    return sum(not context.may_read(path) for path in chosen)
+
+
+def _drop_unreadable(found: SearchResult, context: ToolContext) -> None:
+    """Remove the matches in files that rules do not let the call read."""
     hidden = {path for path in {*found.counts, *(line.path for line in found.lines)} if not context.may_read(path)}
     if hidden:
         found.lines = [line for line in found.lines if line.path not in hidden]
         found.counts = {path: count for path, count in found.counts.items() if path not in hidden}
-    return len(hidden)
 
 
 def _with_glob_hint(params: GrepParams, error: PathError) -> PathError:

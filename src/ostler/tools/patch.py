@@ -11,7 +11,7 @@ from ostler.core.protocols import ResolvedPath, ToolContext, Workspace
 from ostler.core.tools import ToolResult
 from ostler.tools.base_tool import BaseTool
 from ostler.tools.change_display import changes_display, changes_result
-from ostler.tools.editing.planned_changes import PlannedChanges, apply_planned, needs_to_read
+from ostler.tools.editing.planned_changes import PlannedChanges, apply_planned, needs_to_match, needs_to_read
 from ostler.tools.path_needs import write_needs
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ class PatchTool(BaseTool[PatchParams]):
             return self._planned.permission_for_failure(params, error, title, places)
         self._planned.store(params, planned)
         preview = changes_display(written, planned.notes)
-        return Permission(title, needs_to_read(places) if params.dry_run else _needs(patches, workspace), preview)
+        needs = needs_to_read(places) if params.dry_run else (*_needs(patches, workspace), *needs_to_match(places))
+        return Permission(title, needs, preview)
 
     async def run(self, params: PatchParams, context: ToolContext) -> ToolResult:
         planned = self._planned.pop(params)

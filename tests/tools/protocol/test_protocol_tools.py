@@ -143,7 +143,7 @@ async def no_sandbox():
     [
         ("edit", ["a.txt"], "", [("write", "a.txt", "ordinary")]),
         ("move", ["a.txt", "b.txt"], "", [("write", "a.txt", "ordinary"), ("write", "b.txt", "ordinary")]),
-        ("delete", ["a.txt"], "", [("delete", "a.txt", "ordinary")]),
+        ("delete", ["a.txt"], "", [("delete", "a.txt", "confirm")]),
         ("edit", [".git/config"], "", [("write", ".git/config", "confirm")]),
         ("edit", ["/etc/passwd"], "", [("write", "/etc/passwd", "deny")]),
         ("read", ["a.txt"], "", [("read", "a.txt", "ordinary")]),
@@ -155,7 +155,7 @@ async def no_sandbox():
         ),
         ("read", ["a\0b"], "", [("read", "a\0b", "deny")]),
         ("execute", [], "sudo ls", [("bash", "sudo ls", "confirm"), ("bash", "ls", "confirm")]),
-        ("execute", [], "", [("bash", "a title", "stranger")]),
+        ("execute", [], "", [("bash", "a title", "deny")]),
         ("fetch", [], "", [("network", "a title", "ordinary")]),
         ("think", [], "", [("agent", "a title", "ordinary")]),
         ("brand_new", ["x"], "", [("agent", "x", "ordinary")]),

@@ -34,6 +34,7 @@ class EvaluationContext(Protocol):
 
     filesystem: FileSystemView
     written_files: dict[str, str | None]
+    changes: set[str]
 
     @property
     def command_count(self) -> int: ...
@@ -42,6 +43,7 @@ class EvaluationContext(Protocol):
         self, text: str, shell: ShellState, stdin: StdinSource, positional: tuple[str, ...] | None
     ) -> None: ...
     def evaluate_inline(self, text: str, shell: ShellState, stdin: StdinSource) -> None: ...
+    def run_text_later(self, text: str, shell: ShellState) -> None: ...
     def check_array_index(self, text: str) -> None: ...
     def evaluate_node(self, node: ShellNode, shell: ShellState, stdin: StdinSource) -> None: ...
     def check_assignment(self, name: str, value: ShellValue, shell: ShellState) -> None: ...
@@ -54,7 +56,10 @@ class EvaluationContext(Protocol):
 
 
 class CommandCall(msgspec.Struct):
-    """A command to be classified. `unknown_reason` is set if the program or subcommand is unknown."""
+    """A command to be classified. `unknown_reason` is set if the program or subcommand is unknown.
+
+    `earlier_changes` is what the commands before this one may have done to files, see `file_changes`.
+    """
 
     evaluator: EvaluationContext
     shell: ShellState
@@ -63,6 +68,7 @@ class CommandCall(msgspec.Struct):
     args: list[ExpandedWord]
     stdin: StdinSource
     unknown_reason: str = ""
+    earlier_changes: frozenset[str] = frozenset()
 
     def evaluate_argv(self, argv: Sequence[ExpandedWord], stdin: StdinSource | None = None) -> None:
         """Evaluate another command that this one would start."""

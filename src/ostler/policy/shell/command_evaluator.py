@@ -10,8 +10,10 @@ import msgspec
 
 from ostler.policy import danger_tables
 from ostler.policy.shell import arithmetic, data_leaks, env_variables, expansion, reevaluation
+from ostler.policy.shell.argument_expansion import expand_argument
 from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, CommandCall, CommandHandler, StdinSource
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, program_name
+from ostler.policy.shell.file_changes import change_kind
 from ostler.policy.shell.filesystem_view import FileSystemView, is_harmless_device
 from ostler.policy.shell.shell_parser import parse_shell
 from ostler.policy.shell.shell_state import ShellState, ShellValue
@@ -24,7 +26,6 @@ from ostler.policy.shell.simple_command import (
     make_simple_command,
 )
 from ostler.policy.shell.syntax_tree import (
-    ArrayPart,
     CommandNode,
     CompoundNode,
     LiteralPart,
@@ -69,6 +70,7 @@ class CommandEvaluator:
         self._unknown_names = False
         self.filesystem = FileSystemView(exists)
         self.written_files: dict[str, str | None] = {}
+        self.changes: set[str] = set()  # what the commands so far may have done to files that are not in the list
         self.commands: list[SimpleCommand] = []
         self.redirected_paths: list[str] = []
         self.input_paths: list[str] = []
@@ -120,6 +122,10 @@ class CommandEvaluator:
 
     def evaluate_script(self, script: ScriptNode, shell: ShellState, stdin: StdinSource = NO_STDIN) -> None:
         """Evaluate a script."""
+        raise NotImplementedError
+
+    def run_text_later(self, text: str, shell: ShellState) -> None:
+        """Record shell text that may run after the commands that follow it."""
         raise NotImplementedError
 
     def evaluate_text(
@@ -229,7 +235,7 @@ class CommandEvaluator:
     def _evaluate_once(self, node: CommandNode, shell: ShellState, stdin: StdinSource) -> None:
         argv: list[ExpandedWord] = []
         for word in node.words:
-            argv += _expand_argument(word, shell)
+            argv += expand_argument(word, shell)
             if len(argv) > MAX_ARGUMENTS:
                 raise ScriptTooLong
         stdin = self.apply_redirects(node.redirects, shell, stdin if stdin.kind != "none" else self._stdin, node)
@@ -290,7 +296,10 @@ class CommandEvaluator:
                     self.confirm("runs a copy of a program that is known only at run time")
                 index = len(self.commands) - 1
                 unknown_reason = "its name is known only at run time" if name == _UNKNOWN_NAME else ""
-                call = CommandCall(self, shell, head.text, name, list(argv[1:]), stdin, unknown_reason)
+                call = CommandCall(
+                    self, shell, head.text, name, list(argv[1:]), stdin, unknown_reason, frozenset(self.changes)
+                )
+                changes = {change_kind(call)} - {""}  # before the handlers change the arguments
                 if reason := self._classify(call):
                     self.confirm(reason)
                 elif call.unknown_reason:
@@ -299,6 +308,7 @@ class CommandEvaluator:
                         self.commands[index], unknown_reason=call.unknown_reason
                     )
                 self._deny_devices()
+                self.changes |= changes
         self._depth -= 1
 
     def _evaluate_definition(
@@ -429,19 +439,6 @@ class CommandEvaluator:
 
 def _no_script(path: str) -> str | None:
     raise FileNotFoundError(path)
-
-
-def _expand_argument(word: ShellWord, shell: ShellState) -> list[ExpandedWord]:
-    args = expansion.expand_word(word, shell)
-    if UNKNOWN_TEXT in word.raw:  # another command puts text there at run time, as `parallel` does for {}
-        for arg in args:
-            arg.tainted = True
-    if arithmetic.is_tainted(word.parts, shell):
-        for arg in args:
-            arg.tainted, arg.from_output = True, arithmetic.is_from_output(word.parts, shell)
-    if args and word.parts and isinstance(word.parts[-1], ArrayPart):
-        args[-1].array = "unsafe index" if reevaluation.has_unsafe_index(word.parts, shell) else "plain"
-    return args
 
 
 def shell_quote(text: str) -> str:

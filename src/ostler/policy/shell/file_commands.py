@@ -9,6 +9,7 @@ from ostler.policy.shell.command_call import CommandCall, CommandHandler
 from ostler.policy.shell.expanded_words import ExpandedWord
 from ostler.policy.shell.filesystem_view import is_block_device
 from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.script_files import is_binary
 from ostler.policy.shell.shell_state import join_path
 
 _BACKUP_SUFFIX = re.compile(r"[.~_-][\w.~-]*")
@@ -71,15 +72,17 @@ def _cp(call: CommandCall) -> str:
         return CHANGES_MODES if changes_existing else ""
     if any(re.fullmatch(r"0?[2-7]\d{3}|.*\bs\b.*|.*[+=]\w*s.*", mode.text) for mode in options.values("m", "mode")):
         return CHANGES_MODES
-    if options.has("n", "no-clobber"):
-        return ""
     target = options.value("t", "target-directory")
-    names = options.operands
+    names, into_folder = options.operands, target is not None
     if target is None:
         if len(names) < 2:
             return "" if all(arg.exact for arg in names) else "copies to a path known only at run time"
         target, names = names[-1], names[:-1]
+    _record_copies(call, names, target, into_folder=into_folder)
+    if options.has("n", "no-clobber"):
+        return ""
     if options.has("parents"):
+        call.evaluator.changes.add("other")
         return call.any_overwrite_reason([ExpandedWord(f"{target.text}/{name.text}", name.is_glob) for name in names])
     no_target_directory = options.has("T", "no-target-directory")
     reason = (
@@ -87,7 +90,6 @@ def _cp(call: CommandCall) -> str:
         if _is_backup(names, target)
         else copy_overwrite_reason(call, target, names, no_target_directory=no_target_directory)
     )
-    _record_copies(call, names, target)
     if options.has("s", "l", "symbolic-link", "link"):
         _record_links(call, names, target, symbolic=options.has("s", "symbolic-link"))
     return reason
@@ -131,17 +133,46 @@ def _ln(call: CommandCall) -> str:
     return reason
 
 
-def _record_copies(call: CommandCall, sources: list[ExpandedWord], target: ExpandedWord) -> None:
-    """Record copies, so that a program or a script that this line wrote is recognised under its new name."""
+def _record_copies(
+    call: CommandCall, sources: list[ExpandedWord], target: ExpandedWord, *, into_folder: bool = False
+) -> None:
+    """Record copies, so that a program or a script is recognised under its new name, with the text that it will have.
+
+    A folder, or a file that cannot be read, counts as a change of any file.
+    """
+    filesystem = call.evaluator.filesystem
     for source in sources:
-        copy = target.text.rstrip("/").rpartition("/")[2]
-        call.evaluator.filesystem.copies[copy] = source.text.rpartition("/")[2]
+        base = source.text.rstrip("/").rpartition("/")[2]
+        filesystem.copies[target.text.rstrip("/").rpartition("/")[2]] = base
+        paths = call.shell.resolve_paths(target.text) if source.exact and target.exact else ()
+        if not paths:
+            call.evaluator.changes.add("other")
+        for path in paths:
+            is_folder = into_folder or len(sources) > 1 or target.text[-1:] in {"/", "."} or _is_folder(call, path)
+            _record_copy(call, source, join_path(path, base) if is_folder else path)
+
+
+def _is_folder(call: CommandCall, path: str) -> bool:
+    filesystem = call.evaluator.filesystem
+    return path in filesystem.created_folders or filesystem.is_folder(path)
+
+
+def _record_copy(call: CommandCall, source: ExpandedWord, path: str) -> None:
+    written = call.evaluator.written_files
+    try:
+        written[path] = call.written_text(source)
+        return
+    except KeyError:
+        pass
+    for name in call.shell.resolve_paths(source.text):
+        name = call.evaluator.filesystem.resolve_links(name)
         try:
-            text = call.written_text(source)
-        except KeyError:
+            text = call.evaluator.read_script(name)
+        except (OSError, ValueError):
+            call.evaluator.changes.add("other")
             continue
-        for path in call.shell.resolve_paths(target.text):
-            call.evaluator.written_files[path] = text
+        if text is not None or not is_binary(name):
+            written[path] = text
 
 
 def _record_links(call: CommandCall, sources: list[ExpandedWord], target: ExpandedWord, symbolic: bool) -> None:

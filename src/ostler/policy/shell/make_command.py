@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
 from ostler.policy.shell.command_evaluator import shell_quote
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, literal_words
+from ostler.policy.shell.file_changes import UNREAD_TASKS
 from ostler.policy.shell.make_expansion import MakeExpander, MakeTooLarge, match_pattern
 from ostler.policy.shell.makefiles import Makefile, MakeRule
 from ostler.policy.shell.option_parser import parse_options
@@ -74,6 +75,8 @@ class _MakeRun:
             self._load_default(reasons)
         for text in texts:
             self._makefile.parse(text)
+        if "other" in self._call.earlier_changes:
+            self._makefile.unread_reason = UNREAD_TASKS
         if not self._shell.cwd:
             self._makefile.unread_reason = "its makefile is in a folder that is known only at run time"
         return next(filter(None, reasons), "")
@@ -119,6 +122,8 @@ class _MakeRun:
         try:
             if not self._path:  # everything is in the command line, so that each command needs its own rule
                 self._evaluate_all()
+                if self._makefile.unread_reason == UNREAD_TASKS:
+                    self._call.unknown_reason = UNREAD_TASKS
                 return
             key = " ".join([self._path, *self.goals, *(f"{name}={value}" for name, value in self.overrides.items())])
             with self._call.evaluator.inside_script(key, self._call, unknown_names=True) as is_new:

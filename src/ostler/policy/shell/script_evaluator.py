@@ -1,12 +1,14 @@
 """Evaluates a parsed script in execution order: lists, pipelines, branches, loops, functions."""
 
 import re
+from collections.abc import Callable
 
 from ostler.policy.shell import arithmetic, expansion, fork_bombs, reevaluation
-from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, StdinSource
+from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, CommandHandler, StdinSource
 from ostler.policy.shell.command_evaluator import CommandEvaluator
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.runtime_values import prints_only_names
+from ostler.policy.shell.shell_parser import parse_shell
 from ostler.policy.shell.shell_state import MAX_VALUES, ShellState, ShellValue
 from ostler.policy.shell.simple_command import exported_assignments
 from ostler.policy.shell.syntax_tree import (
@@ -20,13 +22,24 @@ from ostler.policy.shell.syntax_tree import (
     ShellNode,
     ShellWord,
 )
+from ostler.policy.shell.word_parser import ShellSyntaxError
 
+MAX_LATER_NODES = 32
 _PLAIN_NAME = re.compile(r"[\w./-]+")
 _EXIT_COMMANDS = frozenset({"exit", "return", "break", "continue"})
 
 
 class ScriptEvaluator(CommandEvaluator):
     """Evaluates scripts. Where a command may or may not run, the state afterwards includes both cases."""
+
+    def __init__(
+        self,
+        exists: Callable[[str], bool],
+        classify: CommandHandler,
+        read_script: Callable[[str], str | None] | None = None,
+    ) -> None:
+        super().__init__(exists, classify, read_script)
+        self._later_nodes: list[tuple[ShellNode, ShellState, frozenset[str]]] = []
 
     def evaluate_script(self, script: ScriptNode, shell: ShellState, stdin: StdinSource = NO_STDIN) -> None:
         """Evaluate the commands of a list in order, merging the states after `&&` and `||`."""
@@ -52,6 +65,8 @@ class ScriptEvaluator(CommandEvaluator):
         shell.finish_cd()
 
     def _evaluate_item(self, item: ListItem, shell: ShellState, stdin: StdinSource) -> None:
+        if item.background:
+            self._run_later(item.node, shell)
         self.evaluate_node(item.node, shell.fork() if item.background else shell, stdin)
 
     @staticmethod
@@ -98,6 +113,29 @@ class ScriptEvaluator(CommandEvaluator):
             _, (body, shell) = self.uncalled_functions.popitem()
             shell.positional = None
             self.evaluate_node(body, shell, UNKNOWN_PIPE)
+        self._evaluate_later()
+
+    def run_text_later(self, text: str, shell: ShellState) -> None:
+        """Record shell text that may run after the commands that follow it."""
+        try:
+            self._run_later(CompoundNode("group", (parse_shell(text),)), shell)
+        except ShellSyntaxError:
+            self.readable = False
+            self.confirm("sets a trap that cannot be parsed reliably")
+
+    def _run_later(self, node: ShellNode, shell: ShellState) -> None:
+        if len(self._later_nodes) < MAX_LATER_NODES:
+            self._later_nodes.append((node, shell.fork(), frozenset(self.changes)))
+        else:
+            self.confirm("has too many background jobs to analyse")
+
+    def _evaluate_later(self) -> None:
+        """Evaluate background jobs and traps again, with the files as the rest of the line may have changed them."""
+        count = len(self.commands)
+        for node, shell, changes in self._later_nodes:
+            if changes != self.changes:
+                self.evaluate_node(node, shell, NO_STDIN)
+                del self.commands[count:]
 
     # compound commands
 
@@ -146,10 +184,10 @@ class ScriptEvaluator(CommandEvaluator):
                 self._assign_loop_variable(node, shell)
             else:
                 self._check_arithmetic(node, shell)
-            state = shell.snapshot()
+            state, changes = shell.snapshot(), set(self.changes)
             for script in node.scripts:
                 self.evaluate_script(script, shell, stdin)
-            changed = state != shell.snapshot()
+            changed = state != shell.snapshot() or changes != self.changes
             shell.merge([before])
             if not changed:
                 break

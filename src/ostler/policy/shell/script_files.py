@@ -7,6 +7,7 @@ from itertools import islice
 
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.file_changes import MAY_BE_CHANGED, is_project_program, script_may_be_changed
 
 MAX_SCRIPT_LENGTH = 131072  # in bytes
 MAX_SCRIPTS = 50  # that a pattern can match
@@ -41,6 +42,8 @@ def shell_script_reason(call: CommandCall, script: ExpandedWord, args: list[Expa
         paths = [match for path in paths for match in islice(iglob(path.replace(UNKNOWN_TEXT, "*")), MAX_SCRIPTS + 1)]
     if len(paths) > MAX_SCRIPTS:
         return _UNREADABLE
+    if script_may_be_changed(call, script.text):
+        return MAY_BE_CHANGED
     for path in paths:
         try:
             text = call.evaluator.read_script(path)
@@ -54,18 +57,31 @@ def shell_script_reason(call: CommandCall, script: ExpandedWord, args: list[Expa
 
 def program_reason(call: CommandCall) -> str:
     """Evaluate a program of the workspace that is a shell script, such as `./build.sh`."""
+    changes = call.earlier_changes if is_project_program(call) else frozenset()
     for path in call.shell.resolve_paths(call.path):
         try:
             text = call.evaluator.read_script(path)
         except (OSError, ValueError):
+            if changes and ("other" in changes or path.endswith(".sh")):
+                return MAY_BE_CHANGED
             continue
-        if text is not None and _is_shell_script(path, text):
+        is_script = path.endswith(".sh") or (text is not None and is_shell_script(path, text))
+        if is_script and changes:
+            return MAY_BE_CHANGED
+        if "other" in changes:
+            call.unknown_reason = "an earlier part of the command line may replace it"
+        if text is not None and is_shell_script(path, text):
             _evaluate_script(call, path, text, call.args, inline=False)
         elif path.endswith(".sh"):
             return _UNREADABLE
-        elif text is None and _is_shell_script(path, _read_start(path)):
+        elif text is None and is_shell_script(path, _read_start(path)):
             call.unknown_reason = "it is a shell script that is too long to analyse"
     return ""
+
+
+def is_binary(path: str) -> bool:
+    """Return whether a file is not text."""
+    return _read_start(path) == "#!"
 
 
 def _read_start(path: str) -> str:
@@ -78,7 +94,7 @@ def _read_start(path: str) -> str:
     return "#!" if b"\0" in data else data.decode("utf-8", "replace")
 
 
-def _is_shell_script(path: str, text: str) -> bool:
+def is_shell_script(path: str, text: str) -> bool:
     """Return whether a program is a shell script; without a `#!` line, a shell runs an executable text file itself."""
     if text.startswith("#!"):
         return bool(_SHELL_SHEBANG.match(text))

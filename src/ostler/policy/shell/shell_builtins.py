@@ -12,6 +12,7 @@ from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import ParsedOptions, parse_options
 from ostler.policy.shell.script_files import shell_script_reason
 from ostler.policy.shell.simple_command import exported_assignments
+from ostler.policy.shell.startup_files import ShellOptions, env_script, home_reason, parse_shell_options
 
 _STDIN_PATHS = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _FD_PATH = re.compile(r"/dev/fd/|/proc/[^/]+/fd/")
@@ -56,7 +57,8 @@ def stdin_reason(call: CommandCall, check_text: Callable[[str], None]) -> str:
 
 
 def _shell(call: CommandCall) -> str:
-    flags, rest, startup_scripts = _parse_shell_options(call.args)
+    options = parse_shell_options(call.name, call.args)
+    flags, rest = options.flags, options.rest
     if call.name == "zsh" and any(_ZSH_CODE.search(arg.text) for arg in rest[:1]):
         return "has code in a file pattern"
     if "n" in flags and "c" not in flags:
@@ -65,9 +67,8 @@ def _shell(call: CommandCall) -> str:
     def evaluate(text: str) -> None:
         call.evaluate_text(text, NO_STDIN, None)
 
-    for script in startup_scripts:
-        if reason := script_reason(call, script, evaluate):
-            return reason
+    if reason := _startup_reason(call, options):
+        return reason
     if "c" in flags:
         if (
             call.name in {"nu", "xonsh", "scsh"}
@@ -103,23 +104,18 @@ def _script_file_reason(call: CommandCall, script: ExpandedWord, args: list[Expa
     return ""
 
 
-def _parse_shell_options(args: list[ExpandedWord]) -> tuple[str, list[ExpandedWord], list[ExpandedWord]]:
-    """Return the option letters, the words after the options, and the scripts that run at startup."""
-    flags = ""
-    startup_scripts: list[ExpandedWord] = []
-    rest = list(args)
-    while rest and rest[0].text[:1] in {"-", "+"} and len(rest[0].text) > 1:
-        text = rest.pop(0).text
-        if text == "--":
-            break
-        if text in {"--rcfile", "--init-file"} and rest:
-            startup_scripts.append(rest.pop(0))
-        elif text in {"--command", "--commands"}:  # fish and nu
-            flags += "c"
-        elif not text.startswith("--"):
-            flags += text[1:] if text[0] == "-" else ""
-            del rest[: sum(letter in "oO" for letter in text[1:])]
-    return flags, rest, startup_scripts
+def _startup_reason(call: CommandCall, options: ShellOptions) -> str:
+    """Evaluate what a shell runs when it starts. Return why that needs approval if it is not known."""
+    for command in options.commands:
+        call.evaluate_text(command.text, NO_STDIN, None)
+    named = env_script(call, options)
+    if named is not None and (not named or UNKNOWN_TEXT in named):
+        return "runs a start-up file that is known only at run time"
+    for script in [*options.scripts, *([ExpandedWord(named)] if named else [])]:
+        reason = script_reason(call, script, lambda text: call.evaluate_text(text, NO_STDIN, None))
+        if reason := reason or _script_file_reason(call, script, []):
+            return reason
+    return home_reason(call, options)
 
 
 def _eval(call: CommandCall) -> str:
@@ -144,6 +140,7 @@ def _trap(call: CommandCall) -> str:
     args = [arg for arg in call.args if arg.text != "--"]
     if len(args) > 1 and args[0].text not in {"-", "", "-p", "-l"}:
         call.check_text(args[0].text)
+        call.evaluator.run_text_later(args[0].text, call.shell)
         call.evaluator.evaluate_inline(args[0].text, call.shell, NO_STDIN)
     return ""
 

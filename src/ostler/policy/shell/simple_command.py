@@ -17,6 +17,8 @@ _OPTION_VALUE = re.compile(r"(?:--[A-Za-z0-9-]+|[A-Za-z_][A-Za-z0-9_]*)=(.+)|-[A
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _TAKES_PROGRAM = frozenset({"sed", "awk", "gawk", "mawk", "grep", "egrep", "rg", "perl", "ag", "ack"})
 _ATTACHED_PROGRAM = re.compile(r"-[A-Za-z0-9]*[ef].+|--(?:regexp|expression|file|source)=.*", re.DOTALL)
+_PROGRAM_FILE = re.compile(r"-[A-Za-z0-9]*f|--file")  # the next word is a file, as in `grep -f words a.txt`
+_FILE_URL = re.compile(r"file:(?://[^/]*)?(/.*)", re.DOTALL | re.IGNORECASE)
 # variables that choose a language, colours, sizes and the like, with values that name no file or program
 _HARMLESS_ASSIGNMENT = re.compile(
     r"(?:LANG|LANGUAGE|LC_[A-Z]+|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|TERM|COLORTERM|COLUMNS|LINES|CI|DEBUG|VERBOSE"
@@ -100,7 +102,7 @@ def exported_assignments(shell: ShellState, names: Sequence[str], *, exports: bo
 
 def _named_paths(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: FileSystemView) -> Iterator[str]:
     args = list(argv[1:])
-    has_program = any(_ATTACHED_PROGRAM.fullmatch(arg.text) for arg in args)
+    has_program = any(_ATTACHED_PROGRAM.fullmatch(arg.text) or _PROGRAM_FILE.fullmatch(arg.text) for arg in args)
     if argv[0].text.rpartition("/")[2] in _TAKES_PROGRAM and not has_program:
         program = next((index for index, arg in enumerate(args) if arg.text[:1] != "-"), None)
         args = args if program is None else args[:program] + args[program + 1 :]
@@ -134,6 +136,8 @@ def has_glob(text: str) -> bool:
 
 
 def _path_text(arg: ExpandedWord) -> str:
+    if arg.literal and (local := _FILE_URL.fullmatch(arg.text)):
+        return local[1]
     if not arg.literal or _URL.match(arg.text) or "\n" in arg.text:
         return ""
     if match := _OPTION_VALUE.fullmatch(arg.text):

@@ -10,18 +10,22 @@ from ostler.policy.danger_tables import split_names
 from ostler.policy.shell import unknown_programs
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
 from ostler.policy.shell.command_evaluator import shell_quote
-from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, literal_words
+from ostler.policy.shell.file_changes import UNREAD_TASKS
 from ostler.policy.shell.option_parser import parse_options
 from ostler.policy.shell.shell_state import ShellState
 
 _FOLDER_OPTIONS = ("prefix", "cwd", "dir")
 _WORKSPACE_OPTIONS = ("w", "workspace", "workspaces", "r", "recursive", "filter", "F")
+_PROGRAM_OPTION = re.compile(r"--(?:script[-_]?s[hel]*|shell|git|editor|viewer|browser)(=.+)?", re.DOTALL)
+_SCRIPT_SHELL_SETTING = re.compile(r"^\s*script[-_]shell\s*=\s*[\"']?([^\s\"']+)", re.MULTILINE)
 _RUN_VERBS = frozenset({"run", "run-script", "rum", "urn"})
 _SCRIPT_VERBS = {"t": "test", "tst": "test", "it": "test", "test": "test", "start": "start", "stop": "stop"}
 _INSTALL_VERBS = frozenset(split_names("install i in ins ci add clean-install install-test it up update link"))
 _INSTALL_SCRIPTS = split_names("preinstall install postinstall prepublish preprepare prepare postprepare")
 _CREATED = "runs a script that the same command line creates"
 _UNREADABLE = "runs a script that cannot be analysed"
+_SETTINGS = "its settings file may name a shell"
 _OTHER_PACKAGES = "it runs scripts of other packages"
 
 
@@ -65,21 +69,46 @@ def _with_parents(folder: str) -> Iterator[str]:
 
 
 def _package_manager(call: CommandCall) -> str:
-    options = parse_options(call.args, "C", _FOLDER_OPTIONS, exact_names=True)
+    options = parse_options(call.args, "C", (*_FOLDER_OPTIONS, "script-shell"), exact_names=True)
     words = [arg.text for arg in options.operands]
     verb = words[0] if words else "install" if call.name == "yarn" else ""
     is_run = verb in _RUN_VERBS
     name = (words[1] if len(words) > 1 else "") if is_run else _SCRIPT_VERBS.get(verb, verb)
     runs_script = is_run or call.name != "npm" or verb in {*_SCRIPT_VERBS, *_INSTALL_VERBS, "restart"}
+    _evaluate_program_options(call)
     if not name or not runs_script:
         return ""
+    _evaluate_script_shell(call, options.value("C", *_FOLDER_OPTIONS))
     file = _find_file(call, ("package.json",), options.value("C", *_FOLDER_OPTIONS))
+    is_here = isinstance(file, TaskFile) and os.path.dirname(file.path) in call.shell.cwd
+    if "other" in call.earlier_changes and (is_here or verb not in _INSTALL_VERBS):
+        call.unknown_reason = UNREAD_TASKS
     if not isinstance(file, TaskFile):
         return file if file == _CREATED else ""
     arguments = call.args[[arg.text for arg in call.args].index(words[is_run]) + 1 :] if words[is_run:] else []
     names = list(_INSTALL_SCRIPTS) if verb in _INSTALL_VERBS else _hooked(name)
     _evaluate_scripts(call, file, names, [arg for arg in arguments if arg.text != "--"])
     return ""
+
+
+def _evaluate_program_options(call: CommandCall) -> None:
+    """Evaluate the programs that options name, such as the shell that runs the scripts."""
+    for index, arg in enumerate(call.args):
+        if option := _PROGRAM_OPTION.fullmatch(arg.text):
+            value = option[1][1:] if option[1] else "".join(call.arg_texts()[index + 1 : index + 2])
+            call.evaluate_argv([msgspec.structs.replace(arg, text=value), *literal_words("-c", "true")])
+        elif arg.text.startswith(("--userconfig", "--globalconfig")):
+            call.unknown_reason = _SETTINGS
+
+
+def _evaluate_script_shell(call: CommandCall, folder: ExpandedWord | None) -> None:
+    """Evaluate the shell that the file .npmrc names for the scripts."""
+    settings = _find_file(call, (".npmrc",), folder)
+    if isinstance(settings, TaskFile):
+        for value in _SCRIPT_SHELL_SETTING.findall(settings.text):
+            call.evaluate_argv(literal_words(value, "-c", "true"))
+    elif settings:
+        call.unknown_reason = _SETTINGS
 
 
 def _hooked(name: str) -> list[str]:
@@ -160,9 +189,13 @@ def _just(call: CommandCall) -> str:
         return ""
     if reason := unknown_programs.danger_reason(call):
         return reason
+    if shell := options.value("shell"):
+        call.evaluate_argv([shell, *options.values("shell-arg"), ExpandedWord("true")])
     given = options.value("f", "justfile")
     names = (given.text,) if given is not None else _JUST_NAMES
     file = _find_file(call, names, options.value("d", "working-directory"))
+    if "other" in call.earlier_changes:
+        call.unknown_reason = UNREAD_TASKS
     if not isinstance(file, TaskFile):
         return file if file == _CREATED else ""
     goals = [arg.text for arg in options.operands if "=" not in arg.text]

@@ -62,3 +62,9 @@ def needs_to_read(places: Sequence[ResolvedPath]) -> tuple[Need, ...]:
     """Return the needs of reading these files of the workspace."""
     paths = dict.fromkeys(place.display_path for place in places)
     return tuple(Need("read", path, rule_pattern="*") for path in paths)
+
+
+def needs_to_match(places: Sequence[ResolvedPath]) -> tuple[Need, ...]:
+    """Return the needs of comparing text with existing files: a change that can be made shows what they contain."""
+    paths = dict.fromkeys(place.display_path for place in places if place.exists)
+    return tuple(Need("read", path, rule_pattern=path, implied=True) for path in paths)
