@@ -51,7 +51,7 @@ class ModeRules(msgspec.Struct, frozen=True):
 MODES: Final[dict[Mode, ModeRules]] = {
     "ask": ModeRules("ask before edits and commands"),
     "accept-edits": ModeRules(
-        "edits and sandboxed commands in the workspace run without asking",
+        "workspace edits and sandboxed commands run without asking",
         allow_rules("mode accept-edits", *EDITING_TOOLS),
         allow_sandboxed=True,
     ),
