@@ -65,6 +65,9 @@ class ToolSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """The declaration of a tool for a model. `effects` is False if it cannot change anything outside the session.
 
     `reach` is what it changes: only files, through the workspace; what a command of the workspace can; or anything.
+
+    `namespace` is the first part of the name of an MCP tool, up to the underscore: the XNL dialect calls it
+    `<namespace>.<rest of the name>`.
     """
 
     name: str
@@ -73,6 +76,7 @@ class ToolSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     schema: dict[str, Any]
     effects: bool = True
     reach: ToolReach = "anything"
+    namespace: str = ""
 
 
 class Todo(msgspec.Struct, frozen=True, omit_defaults=True):

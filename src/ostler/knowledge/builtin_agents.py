@@ -6,7 +6,12 @@ from ostler.core.permission import PolicyAction, Rule
 from ostler.knowledge.agent_definition import AgentDefinition, AgentMode
 from ostler.knowledge.tool_lists import ToolSwitches
 
-_READ_TOOLS = ("read", "list", "glob", "grep", "stat", "git_*", "todoread", "todowrite", "skill", "external_directory")
+# Named in full: a wildcard such as `git_*` would include the tools of an MCP server called git.
+_GIT_TOOLS = ("git_status", "git_diff", "git_log", "git_show", "git_blame")
+_READ_TOOLS = (
+    *("read", "list", "glob", "grep", "stat", *_GIT_TOOLS),
+    *("todoread", "todowrite", "skill", "external_directory"),
+)
 _READ_ONLY_COMMANDS = ("ls *", "cat *", "grep *", "git status *", "git diff *", "git log *", "git show *")
 
 

@@ -2,7 +2,9 @@
 
 from ostler.core.permission import Rule
 
-READ_ONLY_TOOLS = ("read", "list", "glob", "grep", "stat", "git_*")
+# Named in full: a wildcard such as `git_*` would include the tools of an MCP server called git.
+GIT_TOOLS = ("git_status", "git_diff", "git_log", "git_show", "git_blame")
+READ_ONLY_TOOLS = ("read", "list", "glob", "grep", "stat", *GIT_TOOLS)
 SESSION_TOOLS = ("todoread", "todowrite")
 
 
