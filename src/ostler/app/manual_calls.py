@@ -73,7 +73,7 @@ async def open_manual_calls(options: RunOptions, *, notify: Notify) -> AsyncIter
     from ostler.app.session_manager import workspace_path
     from ostler.app.session_policy import make_policy
     from ostler.app.session_workspace import make_workspace
-    from ostler.app.tool_host import make_tool_host
+    from ostler.app.tool_host import make_mcp_source, make_tool_host
     from ostler.app.trusted_settings import load_settings
     from ostler.backends.scripted import ScriptedBackend
     from ostler.journal.memory_journal import MemoryJournal
@@ -83,7 +83,7 @@ async def open_manual_calls(options: RunOptions, *, notify: Notify) -> AsyncIter
     for note in (*settings.notes, *map(str, settings.problems)):
         notify(note)
     workspace = make_workspace(cwd, settings, options, interactive=False)
-    host = make_tool_host(workspace, settings)
+    host = make_tool_host(workspace, settings, mcp=make_mcp_source(cwd, settings, interactive=False))
     session = LocalSession(
         backend=ScriptedBackend([]),
         tools=host,

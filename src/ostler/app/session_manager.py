@@ -22,7 +22,7 @@ from ostler.app.run_permissions import own_tools_note
 from ostler.app.session_policy import make_policy
 from ostler.app.session_storage import find_acp_backend, make_summary, open_journal, session_index, session_store
 from ostler.app.session_workspace import SessionShell, SessionWorkspace, clean_up_killed_sessions, make_workspace
-from ostler.app.tool_host import make_hook_runner, make_tool_host
+from ostler.app.tool_host import make_hook_runner, make_mcp_source, make_tool_host
 from ostler.app.trusted_settings import count_untrusted, load_settings
 from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.plugins.budget import Budget
@@ -39,11 +39,11 @@ from ostler.settings.effective import Settings
 from ostler.settings.grants import ProjectGrants
 from ostler.settings.home import project_id
 from ostler.settings.known_secrets import secrets_in_use
-from ostler.settings.problems import ignored_mcp_note
 
 if TYPE_CHECKING:
     from ostler.app.acp_backend import AcpParts
     from ostler.app.undo import WorkspaceUndo
+    from ostler.mcp.tool_source import McpToolSource
     from ostler.workspace.change_detector import ChangeDetector
 
 MAX_PROBLEMS_SHOWN = 8
@@ -86,10 +86,11 @@ class LocalSessionManager:
         journal = partial(self._open_journal, settings, cwd)
         budget = tree_budget(settings, self._options)
         subagents = None
+        mcp = None if tools else make_mcp_source(cwd, settings, interactive=request.interactive)
         if own_workspace:
             from ostler.app.subagents import Subagents
 
-            child_tools = partial(_child_tools, own_workspace, settings)
+            child_tools = partial(_child_tools, own_workspace, settings, mcp)
             subagents = Subagents(
                 cwd, settings, self._options, agents, active_agent, journal, budget, child_tools, self._announcer
             )
@@ -101,7 +102,7 @@ class LocalSessionManager:
         if acp:
             tools = acp.tools
             self._notify(own_tools_note(acp.name, ephemeral=self._options.ephemeral))
-        tools = tools or make_tool_host(workspace, settings, active_agent.allows_tool, task_agents)
+        tools = tools or make_tool_host(workspace, settings, active_agent.allows_tool, task_agents, mcp)
         may_change = bool(acp) or request.interactive or self._options.write
         custom = acp.backend if acp else self._custom_backend
         undo = self._make_undo(cwd, own_workspace) if may_change else None
@@ -147,8 +148,6 @@ class LocalSessionManager:
     def _load_settings(self, cwd: Path) -> Settings:
         settings = load_settings(cwd, trust=self._options.trust)
         for note in (*settings.notes, *map(str, settings.problems)):
-            self._notify(note)
-        if note := ignored_mcp_note(name for name, server in settings.config.mcp.items() if server.enabled):
             self._notify(note)
         if count := count_untrusted(cwd, settings):
             self._notify(f"{count} project settings are ignored until you trust them: review them with `ostler trust`")
@@ -283,11 +282,12 @@ class LocalSessionManager:
 
 
 def _child_tools(
-    workspace: SessionWorkspace, settings: Settings, active_agent: ActiveAgent
+    workspace: SessionWorkspace, settings: Settings, mcp: "McpToolSource | None", active_agent: ActiveAgent
 ) -> tuple[ToolRunner, SessionShell]:
-    """Return the tool host and the shell of a child session, on the parent's files."""
+    """Return the tool host and the shell of a child session, on the parent's files and with its MCP servers."""
     child_workspace = workspace.for_child()
-    return make_tool_host(child_workspace, settings, active_agent.allows_tool), child_workspace.shell
+    host = make_tool_host(child_workspace, settings, active_agent.allows_tool, mcp=mcp, owns_mcp=False)
+    return host, child_workspace.shell
 
 
 def project_grants(cwd: Path) -> ProjectGrants:

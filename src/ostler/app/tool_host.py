@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from ostler.tools.host import LocalToolHost
 
 if TYPE_CHECKING:
     from ostler.app.hooks import HookRunner
+    from ostler.mcp.tool_source import McpToolSource
 
 
 def make_tool_host(
@@ -18,8 +20,14 @@ def make_tool_host(
     settings: Settings,
     is_offered: Callable[[str], bool] = lambda tool: True,
     task_agents: Mapping[str, str] = MappingProxyType({}),
+    mcp: "McpToolSource | None" = None,
+    *,
+    owns_mcp: bool = True,
 ) -> LocalToolHost:
-    """Build a tool host. `is_offered` selects the tools that models see; `task_agents` accept tasks."""
+    """Build a tool host. `is_offered` selects the tools that models see; `task_agents` accept tasks.
+
+    With `owns_mcp` the MCP servers are started and stopped with the host; a child session uses those of its parent.
+    """
     from ostler.app.project_knowledge import ProjectKnowledge
 
     tools = [*builtin_tools(settings), *ProjectKnowledge(workspace.root, settings).skill_tools()]
@@ -27,7 +35,21 @@ def make_tool_host(
         from ostler.tools.task import TaskTool
 
         tools.append(TaskTool(task_agents))
-    return LocalToolHost(tools, workspace, other_tools, is_offered, make_hook_runner(settings, workspace.root))
+    hooks = make_hook_runner(settings, workspace.root)
+    if mcp is None:
+        return LocalToolHost(tools, workspace, other_tools, is_offered, hooks)
+    from ostler.app.mcp import McpToolHost
+
+    return McpToolHost(mcp, tools, workspace, other_tools, is_offered, hooks, owns_mcp=owns_mcp)
+
+
+def make_mcp_source(cwd: Path, settings: Settings, *, interactive: bool) -> "McpToolSource | None":
+    """Return the configured MCP servers as a source of tools, or None if there are none."""
+    if not settings.config.mcp:
+        return None
+    from ostler.app.mcp import mcp_source
+
+    return mcp_source(cwd, settings, interactive=interactive)
 
 
 def make_hook_runner(settings: Settings, cwd: str) -> "HookRunner | None":

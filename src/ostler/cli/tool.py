@@ -119,12 +119,26 @@ def _find_tool(name: str, tools: dict[str, Any]) -> Any:
 
 
 def _call(args: Namespace) -> int:
-    _find_tool(args.name, _load_tools(args.cwd))
+    if not _may_be_mcp_tool(args.name, args):
+        _find_tool(args.name, _load_tools(args.cwd))
     raw = _read_arguments() if args.json == "-" else args.json
     call = ToolCall("call-1", args.name, _parse_object(raw), origin="protocol", raw=raw)
     result = _run_cancellable(_call_once(call, args))
     sys.stdout.write(_result_json(result) + "\n")
     return EXIT_STATUS[result.status]
+
+
+def _may_be_mcp_tool(name: str, args: Namespace) -> bool:
+    """Return whether a name begins like the tools of a configured MCP server, whose tools are known after its start."""
+    from ostler.app.session_manager import workspace_path
+    from ostler.app.trusted_settings import load_settings
+
+    servers = load_settings(workspace_path(args.cwd), trust=args.trust_project).config.mcp
+    if not servers:
+        return False
+    from ostler.mcp.tool_names import server_prefixes
+
+    return any(name.startswith(prefix) for prefix in server_prefixes(list(servers)).values())
 
 
 def _run_cancellable(work: Coroutine[Any, Any, T]) -> T:

@@ -41,7 +41,11 @@ COMMANDS: dict[str, CommandSpec] = {
     "profile": CommandSpec("show or set when you are asked: paranoid, balanced or god_mode", "profile", "[profile]"),
     "todo": CommandSpec("show the todo list"),
     "skills": CommandSpec("list the skills the model can load"),
-    "mcp": CommandSpec("list the MCP servers"),
+    "mcp": CommandSpec(
+        "show the MCP servers and their errors, or restart, disable or enable one",
+        "words",
+        "[restart|disable|enable NAME]",
+    ),
     "permissions": CommandSpec("list the rules you added in this session, or revoke one", "", "[number]"),
     "diff": CommandSpec("show the changes since the last commit", "files", "[path]"),
     "memory": CommandSpec("edit the rules for this folder (AGENTS.md)"),
