@@ -270,7 +270,14 @@ class TestChangedTools:
 
 def test_chat_shows_restarts_and_disables_servers(ostler, models):
     configure(ostler, {"one": server(ostler, "one"), "bad": server(ostler, "bad", "--mode", "exit")})
-    lines = ["/mcp restart one", "/mcp disable one", "/mcp enable one", "/mcp restart nosuch", "/mcp"]
+    lines = [
+        "/mcp restart one",
+        "/mcp disable one",
+        "/mcp enable one",
+        "/mcp restart nosuch",
+        "/mcp restart bad",
+        "/mcp",
+    ]
     with models.playing() as served:
         done = ostler("chat", *at(served), stdin="\n".join([*lines, ""]))
     assert "one  ready     13 tools  one 1.0 (MCP 2026-07-28)" in done.stdout
@@ -278,6 +285,7 @@ def test_chat_shows_restarts_and_disables_servers(ostler, models):
     assert "there is no MCP server 'nosuch'" in done.stdout + done.stderr
     assert "outside the sandbox" in done.stdout
     assert "bad configuration" in done.stdout
+    assert "the MCP server one failed" not in done.stdout
     assert not any(is_running(pid) for pid in pids(ostler, "one"))
 
 

@@ -149,12 +149,12 @@ class McpServer:
             return
 
     async def _start(self) -> McpClient:
-        error = "it was stopped"
+        error = ""
         try:
             await self._close_client()
             async with asyncio.timeout(self.entry.start_timeout):
                 client = await self._open_client()
-            self._client, error = client, ""
+            self._client = client
             return client
         except TimeoutError:
             error = f"it did not start within {self.entry.start_timeout:g} s"
