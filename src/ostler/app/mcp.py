@@ -1,12 +1,16 @@
 """Builds the MCP servers of a session from the settings: environment, log, caches, and the tool host that uses them."""
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ostler import __version__
 from ostler.app.session_storage import cache_folder
+from ostler.core.credentials import CredentialName, CredentialStore
 from ostler.core.errors import UsageError
 from ostler.core.events import Notice
 from ostler.core.protocols import BackendContext, Tool, Workspace
@@ -117,11 +121,43 @@ def _connect_to(entry: ServerEntry) -> Connect:
     async def connect(handler: ConnectionHandler) -> Connection:
         if entry.problem:
             raise UsageError(entry.problem)
+        if entry.url:
+            from ostler.mcp.http_connection import connect_http
+
+            return await connect_http(await asyncio.to_thread(_with_token, entry), handler, os.environ)
         from ostler.mcp.stdio_connection import connect_stdio
 
         return await connect_stdio(entry, handler, ServerLog(entry).write)
 
     return connect
+
+
+def _with_token(entry: ServerEntry) -> ServerEntry:
+    """Return the entry with the stored token of its server, unless it has an Authorization header."""
+    if any(name.lower() == "authorization" for name in entry.headers):
+        return entry
+    token = credentials().get(token_name(entry))
+    return (
+        msgspec.structs.replace(entry, headers={**entry.headers, "Authorization": f"Bearer {token}"})
+        if token
+        else entry
+    )
+
+
+def token_name(entry: ServerEntry) -> CredentialName:
+    """Return the name of a server's token. It belongs to the host, so no other host gets it."""
+    from ostler.http.url import parse_origin
+
+    origin = parse_origin(entry.url)
+    return CredentialName("mcp", f"{origin.scheme}://{origin.authority}")
+
+
+def credentials() -> CredentialStore:
+    """Return the store of keys and tokens."""
+    from ostler.credentials.store import LocalCredentials
+    from ostler.credentials.system_keyring import find_keyring
+
+    return LocalCredentials(require_home(os.environ), find_keyring(os.environ))
 
 
 def approved_tools(server: McpServer) -> ApprovedTools:
@@ -247,10 +283,8 @@ def _problem(config: McpConfig) -> str:
     if config.type == "sse":
         return 'the old "sse" transport is not supported; use the server\'s streamable HTTP URL with "type": "remote"'
     is_remote = config.type == "remote" or (config.type is None and bool(config.url))
-    if is_remote and not config.url:
-        return "a remote server needs a url"
     if is_remote:
-        return "remote servers are not supported yet"
+        return "" if config.url else "a remote server needs a url"
     return "" if config.command and config.command[0] else "a local server needs a command"
 
 

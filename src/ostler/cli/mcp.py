@@ -20,7 +20,7 @@ _LOG_LINES = 200
 def main(arguments: list[str]) -> int:
     """Parse the arguments and run a subcommand."""
     parser = Parser("ostler mcp", description=DESCRIPTION)
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|add|remove|test|logs")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|add|remove|test|token|logs")
     list_ = actions.add_parser("list", help="list the configured servers; starts none of them")
     add = actions.add_parser(
         "add",
@@ -34,16 +34,19 @@ def main(arguments: list[str]) -> int:
     add.add_argument("--replace", action="store_true", help="replace a server with the same name")
     remove = actions.add_parser("remove", help="remove a server from your config")
     test = actions.add_parser("test", help="start a server and show its protocol, tools and their cost")
+    token = actions.add_parser("token", help="store the bearer token of a remote server, read from standard input")
+    token.add_argument("--delete", action="store_true", help="delete the stored token")
     logs = actions.add_parser("logs", help="show the error output of a server")
-    for action in (remove, test, logs):
+    for action in (remove, test, token, logs):
         action.add_argument("name", help="name of the server")
-    for action in (list_, test):
+    for action in (list_, test, token):
         add_workspace(action)
         action.add_argument(
             "--trust-project", action="store_true", help="trust the project's settings for this command"
         )
     args = parser.parse_args(arguments)
-    return {"list": _list, "add": _add, "remove": _remove, "test": _test, "logs": _logs}[args.action](args)
+    run = {"list": _list, "add": _add, "remove": _remove, "test": _test, "token": _token, "logs": _logs}
+    return run[args.action](args)
 
 
 def _list(args: Namespace) -> int:
@@ -116,6 +119,37 @@ def _test(args: Namespace) -> int:
     lines, works = asyncio.run(check_server(RunOptions(args.cwd, trust=args.trust_project), args.name))
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0 if works else 1
+
+
+def _token(args: Namespace) -> int:
+    from ostler.app.mcp import credentials, server_entries, token_name
+    from ostler.app.project_paths import workspace_path
+    from ostler.app.trusted_settings import load_settings
+
+    cwd = workspace_path(args.cwd)
+    settings = load_settings(cwd, trust=args.trust_project)
+    entry = next((entry for entry in server_entries(cwd, settings) if entry.name == args.name and entry.url), None)
+    if entry is None:
+        raise UsageError(f"there is no remote MCP server {args.name[:80]!r}", hint="see `ostler mcp list`")
+    name = token_name(entry)
+    if args.delete:
+        found = credentials().delete(name)
+        sys.stdout.write(f"deleted the token for {name.account}\n" if found else f"no token for {name.account}\n")
+        return 0
+    token = _read_token(name.account)
+    if not token or not token.isprintable() or " " in token:
+        raise UsageError("the token is empty or contains spaces", hint="pass only the token, without Bearer")
+    credentials().set(name, token)
+    sys.stdout.write(f"stored the token for {name.account}\n")
+    return 0
+
+
+def _read_token(account: str) -> str:
+    if sys.stdin.isatty():
+        from getpass import getpass
+
+        return getpass(f"Token for {account}: ").strip()
+    return sys.stdin.readline(64 * 1024).strip()
 
 
 def _logs(args: Namespace) -> int:

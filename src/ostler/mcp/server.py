@@ -128,7 +128,7 @@ class McpServer:
         try:
             return await asyncio.shield(self._starting)
         except OstlerError as error:
-            raise self._failed_error(error.fault.message) from None
+            raise self._failed_error(str(error)) from None
 
     def _check_usable(self) -> None:
         name = self.entry.name
@@ -160,7 +160,7 @@ class McpServer:
             error = f"it did not start within {self.entry.start_timeout:g} s"
             raise BackendError(error, code="timeout") from None
         except OstlerError as failure:
-            error = failure.fault.message
+            error = str(failure)
             raise
         finally:
             self._starting = None
