@@ -1,4 +1,4 @@
-"""`ostler mcp`: lists, adds, removes and tests MCP servers, and shows their logs."""
+"""`ostler mcp`: lists, adds, removes and tests MCP servers, shows their logs, and serves Ostler's own tools."""
 
 import asyncio
 import re
@@ -7,7 +7,14 @@ from argparse import Namespace
 from typing import Any
 
 from ostler.app.run_options import RunOptions
-from ostler.cli.arguments import Parser, add_workspace
+from ostler.cli.arguments import (
+    Parser,
+    add_limit_options,
+    add_model,
+    add_permission_options,
+    add_workspace,
+    run_options,
+)
 from ostler.core.errors import UsageError
 from ostler.text.stderr import notify
 
@@ -19,8 +26,10 @@ _LOG_LINES = 200
 
 def main(arguments: list[str]) -> int:
     """Parse the arguments and run a subcommand."""
+    if arguments[:1] == ["serve"]:
+        return _serve(arguments[1:])
     parser = Parser("ostler mcp", description=DESCRIPTION)
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|add|remove|test|token|logs")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|add|remove|test|token|logs|serve")
     list_ = actions.add_parser("list", help="list the configured servers; starts none of them")
     add = actions.add_parser(
         "add",
@@ -37,6 +46,7 @@ def main(arguments: list[str]) -> int:
     token = actions.add_parser("token", help="store the bearer token of a remote server, read from standard input")
     token.add_argument("--delete", action="store_true", help="delete the stored token")
     logs = actions.add_parser("logs", help="show the error output of a server")
+    actions.add_parser("serve", help="serve Ostler's own tools to an MCP client on stdin and stdout")
     for action in (remove, test, token, logs):
         action.add_argument("name", help="name of the server")
     for action in (list_, test, token):
@@ -150,6 +160,28 @@ def _read_token(account: str) -> str:
 
         return getpass(f"Token for {account}: ").strip()
     return sys.stdin.readline(64 * 1024).strip()
+
+
+def _serve(arguments: list[str]) -> int:
+    parser = Parser(
+        "ostler mcp serve",
+        description="Serve Ostler's tools, and its agent as the tool `run`, to an MCP client on stdin and stdout. "
+        "Calls that need approval are denied unless a flag or a rule allows them.",
+    )
+    parser.add_argument(
+        "--tools", metavar="NAMES", default="", help="the only tools to serve, such as 'read,grep,git_*'"
+    )
+    parser.add_argument("--agent", metavar="NAME", default="", help="the agent that `run` uses")
+    parser.set_defaults(ephemeral=False)
+    add_workspace(parser)
+    add_model(parser)
+    add_permission_options(parser)
+    add_limit_options(parser)
+    args = parser.parse_args(arguments)
+
+    from ostler.app.mcp_server import run_mcp_server
+
+    return run_mcp_server(run_options(args), [name.strip() for name in args.tools.split(",") if name.strip()])
 
 
 def _logs(args: Namespace) -> int:
