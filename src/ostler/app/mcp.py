@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from ostler.core.credentials import CredentialName, CredentialStore
 from ostler.core.errors import UsageError
 from ostler.core.events import Notice
 from ostler.core.protocols import BackendContext, Tool, Workspace
-from ostler.core.tools import ToolCall
+from ostler.core.tools import ToolCall, ToolSpec
 from ostler.mcp.approved_tools import ApprovedTools
 from ostler.mcp.connection import Connect, Connection, ConnectionHandler
 from ostler.mcp.server import McpServer
 from ostler.mcp.server_entry import DEFAULT_CALL_TIMEOUT, DEFAULT_START_TIMEOUT, ServerEntry, read_switches
 from ostler.mcp.tool_list_cache import ToolListCache
 from ostler.mcp.tool_names import server_prefixes
+from ostler.mcp.tool_search import CALL_TOOL, SEARCH_TOOL, McpCallTool, McpSearchTool
 from ostler.mcp.tool_source import McpToolSource
 from ostler.processes.command_environment import command_environment, path_without
 from ostler.settings.effective import Settings
@@ -54,7 +56,7 @@ class McpToolHost(LocalToolHost):
         *,
         owns_mcp: bool,
     ) -> None:
-        super().__init__(tools, workspace, hidden_tools, is_offered, interceptor, mcp.tools)
+        super().__init__(tools, workspace, hidden_tools, is_offered, interceptor, self._mcp_tools)
         self._mcp = mcp
         self._owns_mcp = owns_mcp
         self._session_id = ""
@@ -67,6 +69,27 @@ class McpToolHost(LocalToolHost):
             _open_sources[self._session_id] = self._mcp
             self._mcp.open(context)
             await self._mcp.wait_required()
+
+    def _mcp_tools(self) -> Mapping[str, Tool[Any]]:
+        tools = self._mcp.tools()
+        return {**tools, **self._search_tools} if self._mcp.is_searched else tools
+
+    @cached_property
+    def _search_tools(self) -> dict[str, Tool[Any]]:
+        search = McpSearchTool(self._offered_mcp_tools, self._mcp.summaries())
+        return {SEARCH_TOOL: search, CALL_TOOL: McpCallTool(self._offered_mcp_tools)}
+
+    def _offered_mcp_tools(self) -> dict[str, Tool[Any]]:
+        """Return the tools that the current agent may use; the two search tools show and call no others."""
+        return {name: tool for name, tool in self._mcp.tools().items() if self._is_offered(name)}
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """Return the tools to list; those of MCP servers are left out if they are searched, but can be called."""
+        specs = super().specs()
+        if not self._mcp.is_searched:
+            return specs
+        unlisted = self._mcp.tools()
+        return [spec for spec in specs if spec.name not in unlisted]
 
     async def resolve(self, call: ToolCall) -> ResolvedCall:
         """Resolve a call; if it names a server that is being started for the first time, wait for its tools."""
