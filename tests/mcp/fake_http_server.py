@@ -21,6 +21,7 @@ class FakeHttpServer:
         self.released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *args: _Handler(self, *args))
         self._server.daemon_threads = True
+        self._server.handle_error = lambda *args: None  # clients close connections early
 
     @property
     def url(self):

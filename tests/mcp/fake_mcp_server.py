@@ -16,6 +16,7 @@ parser.add_argument("--era", default="both", choices=["modern", "legacy", "both"
 parser.add_argument("--mode", default="ok", choices=["ok", "exit", "never", "garbage", "flood", "pages", "mute"])
 parser.add_argument("--folder", default="")
 parser.add_argument("--name", default="fake")
+parser.add_argument("--instructions", default="")
 args = parser.parse_args()
 
 MODERN = "2026-07-28"
@@ -186,7 +187,7 @@ def handle(frame):
                 "resultType": "complete",
                 "supportedVersions": [MODERN],
                 "capabilities": capabilities,
-                "instructions": "Use echo.",
+                "instructions": args.instructions,
                 "_meta": info,
                 "ttlMs": 0,
                 "cacheScope": "private",
@@ -200,7 +201,7 @@ def handle(frame):
                 "protocolVersion": "2025-06-18",
                 "capabilities": capabilities,
                 "serverInfo": {"name": args.name, "version": "1.0"},
-                "instructions": "Use echo.",
+                "instructions": args.instructions,
             },
         )
     elif method == "tools/list":

@@ -32,7 +32,7 @@ def content(result):
     ],
 )
 async def test_server_of_each_era_is_used(servers, era, protocol):
-    server = servers.make("--era", era)
+    server = servers.make("--era", era, "--instructions", "Use echo.")
     assert content(await server.call("echo", {"text": "hi"}, decline)) == "fake: hi"
     assert server.description.protocol == protocol
     assert server.description.instructions == "Use echo."

@@ -15,6 +15,7 @@ from ostler.core.credentials import CredentialName, CredentialStore
 from ostler.core.errors import UsageError
 from ostler.core.events import Notice
 from ostler.core.protocols import BackendContext, Tool, Workspace
+from ostler.core.sessions import McpServerRequest
 from ostler.core.tools import ToolCall, ToolSpec
 from ostler.mcp.approved_tools import ApprovedTools
 from ostler.mcp.connection import Connect, Connection, ConnectionHandler
@@ -36,6 +37,7 @@ from ostler.tools.host import CallInterceptor, LocalToolHost
 
 MAX_LOG_BYTES = 1024 * 1024
 WORKSPACE_REFERENCE = "{workspace}"
+_SSE_PROBLEM = 'the old "sse" transport is not supported; use the URL of the server\'s streamable HTTP transport'
 OUTSIDE_SANDBOX_NOTE = "MCP servers run outside the sandbox, with your rights."
 
 # The servers of the open sessions by session id, for `/mcp`.
@@ -110,10 +112,36 @@ def open_source(session_id: str) -> McpToolSource | None:
     return _open_sources.get(session_id)
 
 
-def mcp_source(cwd: Path, settings: Settings, *, interactive: bool) -> McpToolSource:
-    """Return the configured servers. None of them is started yet."""
-    servers = [make_server(entry, settings, interactive=interactive) for entry in server_entries(cwd, settings)]
+def mcp_source(
+    cwd: Path, settings: Settings, passed_in: Sequence[McpServerRequest] = (), *, interactive: bool
+) -> McpToolSource:
+    """Return the configured servers and those that a client passed in. None of them is started yet.
+
+    A configured server is used instead of one with the same name that was passed in.
+    """
+    entries = {request.name: _passed_in_entry(request, cwd, settings) for request in passed_in}
+    entries |= {entry.name: entry for entry in server_entries(cwd, settings)}
+    servers = [make_server(entry, settings, interactive=interactive) for entry in entries.values()]
     return McpToolSource(servers, approved_tools, _FailureReport())
+
+
+def _passed_in_entry(request: McpServerRequest, cwd: Path, settings: Settings) -> ServerEntry:
+    """Return the entry of a server that a client passed in, such as an editor."""
+    environment = command_environment(os.environ)
+    folders = [] if settings.trusted else [os.path.realpath(cwd)]
+    path = path_without(environment.get("PATH", os.defpath), folders)
+    return ServerEntry(
+        request.name,
+        request.command,
+        {**environment, "PATH": path, **request.env},
+        str(cwd) if settings.trusted else str(require_home(os.environ)),
+        request.url,
+        request.headers,
+        secrets=(*request.env.values(), *request.headers.values()),
+        problem=_SSE_PROBLEM if request.type == "sse" else "",
+        origin="the client",
+        settings_digest="\0".join(f"{key}={value}" for key, value in (*request.env.items(), *request.headers.items())),
+    )
 
 
 class _FailureReport:
@@ -304,7 +332,7 @@ class _EntryReader:
 def _problem(config: McpConfig) -> str:
     """Return why an entry cannot be used, or an empty string."""
     if config.type == "sse":
-        return 'the old "sse" transport is not supported; use the server\'s streamable HTTP URL with "type": "remote"'
+        return _SSE_PROBLEM
     is_remote = config.type == "remote" or (config.type is None and bool(config.url))
     if is_remote:
         return "" if config.url else "a remote server needs a url"

@@ -86,7 +86,7 @@ class LocalSessionManager:
         journal = partial(self._open_journal, settings, cwd)
         budget = tree_budget(settings, self._options)
         subagents = None
-        mcp = None if tools else make_mcp_source(cwd, settings, interactive=request.interactive)
+        mcp = None if tools else make_mcp_source(cwd, settings, request.mcp_servers, interactive=request.interactive)
         if own_workspace:
             from ostler.app.subagents import Subagents
 

@@ -1,12 +1,13 @@
 """Builds the tool host with the built-in tools and the hooks."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ostler.core.protocols import Tool, Workspace
+from ostler.core.sessions import McpServerRequest
 from ostler.settings.effective import Settings
 from ostler.tools.host import LocalToolHost
 
@@ -43,13 +44,15 @@ def make_tool_host(
     return McpToolHost(mcp, tools, workspace, other_tools, is_offered, hooks, owns_mcp=owns_mcp)
 
 
-def make_mcp_source(cwd: Path, settings: Settings, *, interactive: bool) -> "McpToolSource | None":
-    """Return the configured MCP servers as a source of tools, or None if there are none."""
-    if not settings.config.mcp:
+def make_mcp_source(
+    cwd: Path, settings: Settings, passed_in: Sequence[McpServerRequest] = (), *, interactive: bool
+) -> "McpToolSource | None":
+    """Return the MCP servers of the settings, and those passed in, as a source of tools; None if there are none."""
+    if not settings.config.mcp and not passed_in:
         return None
     from ostler.app.mcp import mcp_source
 
-    return mcp_source(cwd, settings, interactive=interactive)
+    return mcp_source(cwd, settings, passed_in, interactive=interactive)
 
 
 def make_hook_runner(settings: Settings, cwd: str) -> "HookRunner | None":

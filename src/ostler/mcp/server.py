@@ -20,6 +20,7 @@ ServerState = Literal["stopped", "starting", "ready", "failed", "disabled"]
 MAX_TOOLS = 128
 MAX_FAILURES = 3
 MAX_ERROR = 500
+MAX_INSTRUCTIONS = 2000
 
 
 class ServerStatus(msgspec.Struct, frozen=True):
@@ -49,6 +50,7 @@ class McpServer:
         self.description: ServerDescription | None = None
         self.tools: tuple[ServerTool, ...] = ()
         self.instructions = ""
+        self._given_instructions = ""
         self.left_out = 0
         self._connect = connect
         self._cache = cache
@@ -248,6 +250,14 @@ class McpServer:
         if client:
             await client.aclose()
 
+    def take_instructions(self) -> str:
+        """Return the server's instructions for the model, shortened; each text once."""
+        text = shorten(self.instructions, MAX_INSTRUCTIONS)
+        if text == self._given_instructions:
+            return ""
+        self._given_instructions = text
+        return text
+
     # -- calls ---------------------------------------------------------------------------------------------------
 
     def find_tool(self, name: str) -> ServerTool | None:
@@ -289,7 +299,7 @@ def _has_tools(description: ServerDescription) -> bool:
     return "tools" in description.capabilities
 
 
-def shorten(text: str) -> str:
-    """Return a message of a server without control characters, shortened."""
+def shorten(text: str, limit: int = MAX_ERROR) -> str:
+    """Return a text of a server without control characters, shortened."""
     cleaned = sanitise(text).strip()
-    return cleaned if len(cleaned) <= MAX_ERROR else f"{cleaned[:MAX_ERROR]}…"
+    return cleaned if len(cleaned) <= limit else f"{cleaned[:limit]}…"

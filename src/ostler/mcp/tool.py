@@ -79,13 +79,22 @@ class McpTool:
         on_progress = _progress_reporter(context)
         for is_last in (False, True):
             try:
-                return convert_result(await self._server.call(self._tool.name, params, context.ask, on_progress))
+                result = await self._server.call(self._tool.name, params, context.ask, on_progress)
+                return self._with_instructions(convert_result(result))
             except ServerGone as error:
                 hints = self._tool.hints
                 if is_last or not (hints.read_only or hints.idempotent):
                     return _unknown_result(error)
                 await self._check_current()
         raise AssertionError("unreachable")
+
+    def _with_instructions(self, result: ToolResult) -> ToolResult:
+        """Append the server's instructions to the first result, so that the beginning of requests stays the same."""
+        instructions = self._server.take_instructions()
+        if not instructions:
+            return result
+        note = f"[the MCP server {sanitise(self._server.entry.name)[:80]} says about its tools: {instructions}]"
+        return msgspec.structs.replace(result, for_model=f"{result.for_model}\n{note}")
 
     async def _check_current(self) -> None:
         """Start the server if necessary. Raises `ToolError` if the tool is gone or has changed meanwhile."""
