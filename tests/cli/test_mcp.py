@@ -172,6 +172,25 @@ def test_own_server_does_not_run_in_an_untrusted_workspace(ostler):
     assert there["CWD"] == str(ostler.workspace)
 
 
+def test_project_that_disables_a_server_of_the_user_does_not_get_it_to_run_in_the_workspace(ostler, models):
+    configure(ostler, {"one": server(ostler, "one")}, permission={"one_*": "allow"})
+    (ostler.workspace / ".ostler").mkdir()
+    (ostler.workspace / ".ostler" / "config.json").write_text('{"mcp": {"one": {"enabled": false}}}')
+    with models.playing(calls([("one_environment", {})]), text("ok")) as served:
+        ostler("chat", *at(served), stdin="/mcp enable one\ngo\n")
+    found = json.loads(served.requests[1].json["messages"][-1]["content"])
+    assert found["CWD"] == str(ostler.home / ".ostler")
+
+
+def test_server_that_failed_too_often_says_so(ostler):
+    configure(ostler, {"one": server(ostler, "one")})
+    lines = [{"tool": "one_crash", "arguments": {}}] * 4
+    done = ostler("tool", "calls", "--allow", "one_*", stdin="".join(json.dumps(line) + "\n" for line in lines))
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [result["status"] for result in results] == ["unknown", "unknown", "unknown", "failed"]
+    assert "stays off until the user restarts it" in results[-1]["for_model"]
+
+
 def test_unset_variable_is_a_problem_of_its_server_only(ostler):
     configure(
         ostler, {"one": server(ostler, "one", environment={"A": "{env:NOT_SET_HERE}"}), "two": server(ostler, "two")}
@@ -334,6 +353,8 @@ def test_servers_are_added_listed_and_removed(ostler):
     tested = ostler("mcp", "test", "one")
     assert "modern era" in tested.stdout
     assert "one_echo" in tested.stdout
+    assert "one_echo     Echo a text" in ostler("tool", "list").stdout
+    assert json.loads(ostler("tool", "schema", "one_echo").stdout)["schema"]["required"] == ["text"]
     assert ostler("mcp", "remove", "one").code == 0
     assert ostler("mcp", "remove", "one").code == 2
     assert "no MCP server is configured" in ostler("mcp", "list").stdout

@@ -63,3 +63,37 @@ def test_server_is_used(name, tmp_path):
     result = json.loads(done.stdout)
     assert result["status"] == "ok", result
     assert expected in result["for_model"]
+
+
+SDK_CLIENT = """
+import asyncio, sys
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+async def main():
+    server = StdioServerParameters(command=sys.argv[1], args=["-P", "-m", "ostler", "mcp", "serve"])
+    async with Client(stdio_client(server)) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        result = await client.call_tool("read", {"path": "a.txt"})
+        denied = await client.call_tool("write", {"path": "b.txt", "content": "x"})
+        print("read" in names, result.content[0].text.strip(), denied.is_error)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.req("MC-5")
+def test_client_of_the_official_sdk_is_served(tmp_path):
+    python_server("mcp-server-time")  # installs the SDK
+    (tmp_path / "a.txt").write_text("hello")
+    done = subprocess.run(
+        [str(root_folder() / "mcp" / "bin" / "python"), "-c", SDK_CLIENT, sys.executable],
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout.split() == ["True", "1", "hello", "True"], done.stderr

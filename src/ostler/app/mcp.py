@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from ostler.mcp.tool_source import McpToolSource
 from ostler.processes.command_environment import command_environment, path_without
 from ostler.settings.effective import Settings
 from ostler.settings.home import require_home
+from ostler.settings.jsonc_parser import KeyPath
 from ostler.settings.problems import format_path
 from ostler.settings.references import fill_references, unset_variables
 from ostler.settings.schema_services import McpConfig
@@ -262,13 +263,15 @@ def server_entries(cwd: Path, settings: Settings) -> list[ServerEntry]:
 
 
 class _EntryReader:
-    """Reads one entry. References are filled in here, so that a secret is read only when it is used."""
+    """Reads one entry. References are filled in here, because a secret is read only when it is used."""
 
     def __init__(self, cwd: Path, settings: Settings, name: str) -> None:
         self._cwd = str(cwd)
         self._settings = settings
         self._name = name
-        self._origin = settings.origin(("mcp", name))
+        # An untrusted project can disable a server of the user, but the server is still the user's.
+        key = "command" if settings.config.mcp[name].command else "url"
+        self._origin = settings.origin(("mcp", name, key))
         self._problem = ""
 
     def read(self, config: McpConfig) -> ServerEntry:
@@ -311,7 +314,7 @@ class _EntryReader:
         return {**environment, "PATH": path_without(environment.get("PATH", os.defpath), folders)}
 
     def _fill(self, text: str, *key: str | int) -> str:
-        """Fill in the references of a value. What cannot be filled in is the entry's problem."""
+        """Fill in the references of a value. A failure becomes the entry's problem."""
         text = text.replace(WORKSPACE_REFERENCE, self._cwd)
         if "{" not in text:
             return text
@@ -320,13 +323,14 @@ class _EntryReader:
             self._problem = self._problem or f"{format_path(path)} needs the variable {unset[0]}, which is not set"
             return ""
         try:
-            return fill_references(text, os.environ, self._settings_folder, lambda: format_path(path))
+            return fill_references(text, os.environ, partial(self._folder_of, path), lambda: format_path(path))
         except UsageError as error:
             self._problem = self._problem or error.fault.message
             return ""
 
-    def _settings_folder(self) -> Path:
-        return Path(self._origin.file).parent
+    def _folder_of(self, path: KeyPath) -> Path:
+        """Return the folder of the file that sets a value."""
+        return Path(self._settings.origin(path).file).parent
 
 
 def _problem(config: McpConfig) -> str:

@@ -76,17 +76,19 @@ def _parse(parser: Parser, arguments: list[str]) -> Namespace:
 
 
 def _load_tools(cwd: str) -> dict[str, tuple[ToolSpec, bool]]:
-    """Return every tool's spec by name, and whether models are offered it."""
+    """Return every tool's spec by name, and whether models are offered it; of MCP servers the tools known so far."""
     from ostler.app.project_knowledge import ProjectKnowledge
     from ostler.app.session_manager import workspace_path
-    from ostler.app.tool_host import builtin_tools, other_tools
+    from ostler.app.tool_host import builtin_tools, make_mcp_source, other_tools
     from ostler.app.trusted_settings import load_settings
 
     root = workspace_path(cwd)
     settings = load_settings(root)
     offered = [*builtin_tools(settings), *ProjectKnowledge(str(root), settings).skill_tools()]
     others = {tool.spec.name: (tool.spec, False) for tool in other_tools()}
-    return others | {tool.spec.name: (tool.spec, True) for tool in offered}
+    known = others | {tool.spec.name: (tool.spec, True) for tool in offered}
+    mcp = make_mcp_source(root, settings, interactive=False)
+    return {name: (tool.spec, True) for name, tool in mcp.tools().items()} | known if mcp else known
 
 
 def _list(cwd: str) -> int:

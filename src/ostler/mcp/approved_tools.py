@@ -64,7 +64,7 @@ class ApprovedTools:
                 data = read_private(self._file)
                 self._approved = dict(msgspec.json.decode(data, type=_ApprovedFile).tools) if data else {}
             except (OSError, ValueError, msgspec.DecodeError, RecursionError):
-                # Nothing that was approved before is known, so every tool counts as added later.
+                # Nothing that was approved before is known, so every tool is treated as added later.
                 self._approved = {"": _Approved("", "")}
         return self._approved
 

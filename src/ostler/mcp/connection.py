@@ -32,7 +32,7 @@ class ServerGone(BackendError):
 
 
 class ServerTimeout(BackendError):
-    """The server did not answer in time; it was told to cancel the request."""
+    """The server did not answer in time; the request was cancelled."""
 
     code = "timeout"
 

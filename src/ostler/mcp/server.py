@@ -93,6 +93,11 @@ class McpServer:
         return self._enabled and not self.entry.problem and self._failures < MAX_FAILURES
 
     @property
+    def is_listed(self) -> bool:
+        """Whether its known tools are offered; a call of a server that failed too often returns the reason."""
+        return self._enabled and not self.entry.problem
+
+    @property
     def needs_start(self) -> bool:
         """Whether it should be started in the background, because its current tools are not known."""
         return self.is_usable and not self._is_fresh

@@ -12,7 +12,7 @@ FRESH_SECONDS = 24 * 3600.0
 
 
 class CachedServer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a server declared when it was last started."""
+    """A server's declarations at its last start."""
 
     era: Era
     tools: tuple[ServerTool, ...] = ()

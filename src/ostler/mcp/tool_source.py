@@ -55,7 +55,7 @@ class McpToolSource:
         return self._tools
 
     def _tools_of(self, server: McpServer) -> list[McpTool]:
-        if not server.is_usable:
+        if not server.is_listed:
             return []
         name = server.entry.name
         prefix = self._prefixes[name]
