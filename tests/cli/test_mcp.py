@@ -97,6 +97,15 @@ def test_headless_run_denies_a_tool_without_a_rule(ostler):
     assert call(ostler, "one_echo", '{"text": "x"}', "--allow", "one_*")["for_model"] == "one: x"
 
 
+def test_flag_of_a_run_allows_the_tools_of_a_server(ostler, models):
+    configure(ostler, {"one": server(ostler, "one")})
+    with models.playing(calls([("one_echo", {"text": "hi"})]), text("done")) as served:
+        done = ostler("run", "--allow", "one_*", *at(served), "go")
+    assert (done.code, served.requests[1].json["messages"][-1]["content"]) == (0, "one: hi")
+    assert "--allow one_*" in done.stderr
+    assert ostler("run", "--allow", "two_*", "go").code == 2
+
+
 @pytest.mark.req("PM-1")
 def test_server_called_git_gets_no_permission_of_the_git_tools(ostler):
     configure(ostler, {"git": server(ostler, "git")})
@@ -229,6 +238,27 @@ class TestMcpJson:
         found = json.loads(json.loads(done.stdout)["for_model"])
         assert (found["A"], found["B"]) == ("yes", "fallback")
         assert "sse" in project("mcp", "list", env={"SET_HERE": "yes"}).stdout
+
+    def test_server_does_not_start_after_the_model_changed_its_program(self, ostler, models):
+        (ostler.workspace / "tools").mkdir()
+        program = ostler.workspace / "tools" / "server.py"
+        program.write_text(SCRIPT.read_text())
+        entry = {"command": sys.executable, "args": ["tools/server.py", "--folder", str(ostler.home)]}
+        (ostler.workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"proj": entry}}))
+        assert ostler("trust", "--yes").code == 0
+        assert ostler("mcp", "test", "proj").code == 0
+        started = (ostler.home / "pids").read_text()
+        script = [
+            calls([("write", {"path": "tools/server.py", "content": "evil"})]),
+            calls([("proj_echo", {"text": "x"})]),
+        ]
+        read = calls([("read", {"path": "tools/server.py"})])
+        with models.playing(read, *script, text("ok")) as served:
+            ostler("run", "--write", "--allow", "proj_*", *at(served), "go")
+        assert program.read_text() == "evil"
+        result = served.requests[-1].json["messages"][-1]["content"]
+        assert "tools/server.py changed after the session started" in result
+        assert (ostler.home / "pids").read_text() == started
 
     def test_changed_file_needs_trust_again(self, project):
         project("trust", "--yes")

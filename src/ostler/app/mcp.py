@@ -17,6 +17,8 @@ from ostler.core.events import Notice
 from ostler.core.protocols import BackendContext, Tool, Workspace
 from ostler.core.sessions import McpServerRequest
 from ostler.core.tools import ToolCall, ToolSpec
+from ostler.knowledge.source_folder import SourceFolder
+from ostler.knowledge.trust_items import hash_programs
 from ostler.mcp.approved_tools import ApprovedTools
 from ostler.mcp.connection import Connect, Connection, ConnectionHandler
 from ostler.mcp.server import McpServer
@@ -122,7 +124,10 @@ def mcp_source(
     """
     entries = {request.name: _passed_in_entry(request, cwd, settings) for request in passed_in}
     entries |= {entry.name: entry for entry in server_entries(cwd, settings)}
-    servers = [make_server(entry, settings, interactive=interactive) for entry in entries.values()]
+    servers = [
+        make_server(entry, settings, interactive=interactive, programs=_WorkspacePrograms(cwd, entry.command))
+        for entry in entries.values()
+    ]
     return McpToolSource(servers, approved_tools, _FailureReport())
 
 
@@ -163,16 +168,42 @@ class _FailureReport:
             self._reported[status.name] = error
 
 
-def make_server(entry: ServerEntry, settings: Settings, *, interactive: bool) -> McpServer:
-    """Return a server that is not started yet."""
+def make_server(
+    entry: ServerEntry, settings: Settings, *, interactive: bool, programs: "_WorkspacePrograms | None" = None
+) -> McpServer:
+    """Return a server that is not started yet. It does not start if its `programs` have changed."""
     cache = ToolListCache(cache_folder(settings) / "mcp")
-    return McpServer(entry, _connect_to(entry), cache, __version__, interactive=interactive)
+    return McpServer(entry, _connect_to(entry, programs), cache, __version__, interactive=interactive)
 
 
-def _connect_to(entry: ServerEntry) -> Connect:
+class _WorkspacePrograms:
+    """The files of the workspace that a server's command names, as they were when the session started.
+
+    A model could change such a file, and the server runs outside the sandbox.
+    """
+
+    def __init__(self, cwd: Path, command: Sequence[str]) -> None:
+        self._folder = SourceFolder(str(cwd), "project", [])
+        self._command = command
+        self._hashes = hash_programs(self._folder, command)
+
+    def check(self) -> None:
+        """Raise `UsageError` if one of the files has changed."""
+        now = hash_programs(self._folder, self._command)
+        changed = [path for path in {**self._hashes, **now} if self._hashes.get(path) != now.get(path)]
+        if changed:
+            raise UsageError(
+                f"{changed[0]} changed after the session started, so the server is not started",
+                hint="check the file, then start a new session",
+            )
+
+
+def _connect_to(entry: ServerEntry, programs: _WorkspacePrograms | None) -> Connect:
     async def connect(handler: ConnectionHandler) -> Connection:
         if entry.problem:
             raise UsageError(entry.problem)
+        if programs:
+            programs.check()
         if entry.url:
             from ostler.mcp.http_connection import connect_http
 

@@ -45,11 +45,11 @@ def _flag_rules(options: RunOptions, settings: Settings, *, interactive: bool) -
     """Return the rules of the flags; a non-interactive session has additional ones."""
     flags = YOLO_FLAG if options.yolo else WRITE_FLAG if options.write else ()
     non_interactive = () if interactive else NON_INTERACTIVE
-    servers = _tool_prefixes(settings) if options.allow else ()
+    servers = mcp_prefixes(settings) if options.allow else ()
     return (*non_interactive, *flags, *(parse_flag(text, servers=servers) for text in options.allow))
 
 
-def _tool_prefixes(settings: Settings) -> tuple[str, ...]:
+def mcp_prefixes(settings: Settings) -> tuple[str, ...]:
     """Return the first parts of the names of MCP tools."""
     if not settings.config.mcp:
         return ()
