@@ -70,7 +70,7 @@ class FakeServices:
     async def export(self, session_id, output):
         return output or f"{session_id}.md"
 
-    async def mcp(self):
+    async def mcp(self, session, action):
         return ()
 
     async def diff(self, path):

@@ -107,11 +107,34 @@ def test_16_05_paths_outside_are_blocked_for_all_file_tools(ostler, models):
     assert (outside / "f.txt").read_text() == "secret\n"
 
 
+MCP_SERVER = Path(__file__).parents[1] / "mcp" / "fake_mcp_server.py"
+
+
+def configure_mcp(ostler, **servers):
+    """Configure MCP servers, each started with the given arguments, whose tools need no approval."""
+    entries = {name: {"command": ["python3", str(MCP_SERVER), *args]} for name, args in servers.items()}
+    rules = {f"{name}_*": "allow" for name in servers}
+    (ostler.home / ".ostler").mkdir(exist_ok=True)
+    (ostler.home / ".ostler" / "config.json").write_text(json.dumps({"mcp": entries, "permission": rules}))
+
+
 @req("MC-1", "MC-2", "MC-3")
-@missing("MCP servers")
-def test_16_06_local_mcp_servers_work():
+def test_16_06_local_mcp_servers_work(ostler, models):
     """Two configured stdio servers start and a call reaches the right one, even if a third crashes."""
-    raise NotImplementedError
+    configure_mcp(ostler, one=["--name", "one"], two=["--name", "two", "--era", "legacy"], three=["--mode", "exit"])
+    steps = [
+        calls([("two_echo", {"text": "a"}), ("one_echo", {"text": "b"}), ("three_echo", {"text": "c"})]),
+        calls([("one_crash", {})]),
+        calls([("one_echo", {"text": "d"}), ("two_echo", {"text": "e"})]),
+        text("done"),
+    ]
+    with models.playing(*steps) as server:
+        done = ostler("run", *at(server), "go")
+    assert done.code == 0, done.stderr
+    results = [message["content"] for message in server.requests[-1].json["messages"] if message["role"] == "tool"]
+    assert results[:2] == ["two: a", "one: b"]
+    assert "no tool 'three_echo'" in results[2]
+    assert results[4:] == ["one: d", "two: e"]
 
 
 @req("EN-10")
@@ -415,10 +438,34 @@ def test_22_3_2_bailian_endpoints_are_documented(ostler):
 
 
 @req("MC-1", "EN-4", "TL-5", "SE-3")
-@missing("the whole tool set")
-def test_22_4_full_scope():
+def test_22_4_full_scope(ostler, models):
     """One session offers the model `patch`, `task` and an MCP tool, and can be continued and forked afterwards."""
-    raise NotImplementedError
+    configure_mcp(ostler, files=["--name", "files"])
+    assert ostler("mcp", "test", "files").code == 0
+    patch = "--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+hello\n"
+    task = {"agent": "explore", "title": "look", "prompt": "look around"}
+    steps = [
+        calls([("patch", {"patch": patch})]),
+        calls([("files_echo", {"text": "hi"})]),
+        calls([("task", task)]),
+        text("the child's report"),
+        text("finished"),
+    ]
+    with models.playing(*steps) as server:
+        done = ostler("run", "--write", "-o", "json", *at(server), "go")
+    assert json.loads(done.stdout)["answer"] == "finished", done.stderr
+    offered = {tool["function"]["name"] for tool in server.requests[0].json["tools"]}
+    assert {"patch", "task", "files_echo"} <= offered
+    assert (ostler.workspace / "new.txt").read_text() == "hello\n"
+    results = [message["content"] for message in server.requests[-1].json["messages"] if message["role"] == "tool"]
+    assert results[1:] == ["files: hi", "the child's report"]
+    session = json.loads(done.stdout)["session"]
+    for flags in (["--resume", session], ["--resume", session, "--fork"]):
+        with models.playing(text("again")) as server:
+            again = ostler("run", *flags, "-o", "json", *at(server), "more")
+        assert json.loads(again.stdout)["answer"] == "again", again.stderr
+        assert "files: hi" in json.dumps(server.requests[0].json["messages"])
+        assert (json.loads(again.stdout)["session"] == session) == ("--fork" not in flags)
 
 
 @req("EN-5")

@@ -17,7 +17,6 @@ from ostler.core.protocols import Session, SessionManager
 from ostler.core.sessions import SessionQuery, SessionSummary
 from ostler.interaction.services import TYPED, BuiltPrompt, Direction, NamedItem, PromptSource, RunTool
 from ostler.settings.home import project_id
-from ostler.settings.problems import ignored_mcp_note
 from ostler.workspace.file_index import FileIndex, list_matching_paths
 
 if TYPE_CHECKING:
@@ -155,14 +154,13 @@ class LocalCommandServices:
 
         return await self._cached("commands", load)
 
-    async def mcp(self) -> Sequence[str]:
-        servers = self._load_settings().config.mcp
-        width = max(map(len, servers), default=0)
-        lines = [
-            f"{name:<{width}}  {'ignored' if server.enabled else 'disabled'}  {' '.join(server.command)}"
-            for name, server in servers.items()
-        ]
-        return [*filter(None, [ignored_mcp_note(servers)]), *lines]
+    async def mcp(self, session: Session, action: str) -> Sequence[str]:
+        from ostler.app.mcp import apply_action, open_source, status_lines
+
+        source = open_source(session.id)
+        if source is None:
+            return []
+        return await apply_action(source, action.split()) if action else status_lines(source)
 
     async def _cached(self, key: str, load: Callable[[], Sequence[NamedItem]]) -> Sequence[NamedItem]:
         """Return the cached items of `key`, or load them in a thread if they are too old."""

@@ -28,13 +28,13 @@ class ManualCalls:
     """A session without a model; the caller makes the tool calls."""
 
     def __init__(self, session: LocalSession, host: LocalToolHost, workspace: Workspace) -> None:
-        self._session = session
+        self.session = session
         self._host = host
         self._workspace = workspace
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Make one of several calls, which share what they read, plan and start."""
-        return await self._session.call(call)
+        return await self.session.call(call)
 
     async def call_once(self, call: ToolCall) -> ToolResult:
         """Make the only call of the session.
@@ -49,7 +49,7 @@ class ManualCalls:
                 return failed_result(call.id, _no_later_call_error(what))
             if name in ("write", "write_chunk") and self._workspace.resolve(params.path).exists:
                 await self._workspace.read_text(params.path)
-        return _without_output_file(await self._session.call(call))
+        return _without_output_file(await self.session.call(call))
 
 
 def _without_output_file(result: ToolResult) -> ToolResult:
@@ -67,14 +67,16 @@ def _no_later_call_error(what: str) -> ToolError:
 
 
 @contextlib.asynccontextmanager
-async def open_manual_calls(options: RunOptions, *, notify: Notify) -> AsyncIterator[ManualCalls]:
+async def open_manual_calls(
+    options: RunOptions, *, notify: Notify, with_mcp: bool = True
+) -> AsyncIterator[ManualCalls]:
     """Open a session with the settings, workspace, tool host and policy of a non-interactive run."""
     from ostler import __version__
     from ostler.app.composition import compose
     from ostler.app.project import Project
     from ostler.app.session_policy import make_policy
     from ostler.app.session_workspace import make_workspace
-    from ostler.app.tool_host import make_tool_host
+    from ostler.app.tool_host import make_mcp_source, make_tool_host
     from ostler.backends.none import NoBackend
     from ostler.journal.memory_journal import MemoryJournal
 
@@ -82,7 +84,8 @@ async def open_manual_calls(options: RunOptions, *, notify: Notify) -> AsyncIter
     for note in (*project.settings.notes, *map(str, project.settings.problems)):
         notify(note)
     workspace = make_workspace(project, options, interactive=False)
-    host = make_tool_host(project, workspace)
+    mcp = make_mcp_source(project, interactive=False) if with_mcp else None
+    host = make_tool_host(project, workspace, mcp=mcp)
     session = compose(
         project,
         backend=NoBackend(),

@@ -16,7 +16,6 @@ from ostler.settings.effective import Settings
 from ostler.settings.grants import ProjectGrants
 from ostler.settings.home import project_id
 from ostler.settings.known_secrets import secrets_in_use
-from ostler.settings.problems import ignored_mcp_note
 
 if TYPE_CHECKING:
     from ostler.app.hooks import HookRunner
@@ -92,8 +91,6 @@ class Project:
         """Report what is wrong in the settings and definitions, and what waits for trust."""
         settings = self.settings
         for note in (*settings.notes, *map(str, settings.problems)):
-            notify(note)
-        if note := ignored_mcp_note(name for name, server in settings.config.mcp.items() if server.enabled):
             notify(note)
         if count := count_untrusted(self.path, settings):
             notify(f"{count} project settings are ignored until you trust them: review them with `ostler trust`")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ostler.app.active_agent import ActiveAgent
 from ostler.app.run_options import RunOptions
-from ostler.app.session_policy import make_policy
+from ostler.app.session_policy import make_policy, mcp_prefixes
 from ostler.app.session_workspace import SessionShell
 from ostler.core.permission import Need, Permission
 from ostler.knowledge.agent_definition import AgentDefinition
@@ -43,7 +43,7 @@ def describe_permissions(
     allowed = [
         *_file_permissions(active_agent),
         *_command_permissions(active_agent, options, sandboxed=sandbox != "off"),
-        *(f"--allow {rule}" for rule in options.allow if _is_flag_allowed(active_agent.policy(), rule)),
+        *(f"--allow {rule}" for rule in options.allow if _is_flag_allowed(active_agent.policy(), rule, settings)),
     ]
     trusted = " · project settings trusted" if options.trust else ""
     subject = "allowed" if agent == DEFAULT_AGENT else f"allowed for {agent}"
@@ -72,9 +72,9 @@ def _command_permissions(active_agent: ActiveAgent, options: RunOptions, *, sand
     return [f"run commands in the sandbox{read_only}" if sandboxed else "run commands, without a sandbox"]
 
 
-def _is_flag_allowed(policy: Policy, flag: str) -> bool:
+def _is_flag_allowed(policy: Policy, flag: str, settings: Settings) -> bool:
     """Return whether the agent's policy allows what the flag allows."""
-    rule = parse_flag(flag)
+    rule = parse_flag(flag, servers=mcp_prefixes(settings))
     return _is_allowed(policy, Need(rule.key, rule.pattern))
 
 

@@ -19,7 +19,7 @@ from ostler.app.run_options import RunOptions
 from ostler.app.session_policy import make_policy
 from ostler.app.session_storage import EphemeralStore, FileStore
 from ostler.app.session_workspace import SessionWorkspace, clean_up_killed_sessions, make_workspace
-from ostler.app.tool_host import make_tool_host
+from ostler.app.tool_host import make_mcp_source, make_tool_host
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.core.protocols import Backend, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ostler.app.subagents import Subagents
     from ostler.app.undo import SessionUndo
     from ostler.core.store import Store
+    from ostler.mcp.tool_source import McpToolSource
 
 
 class LocalSessionManager:
@@ -90,7 +91,8 @@ class LocalSessionManager:
         own = workspace if isinstance(workspace, SessionWorkspace) else None  # in which this session runs commands
         access, budget = self._make_access(project, request, own), tree_budget(project.settings, self._options)
         task_agents = project.task_agents() if own else {}
-        spawner = self._make_spawner(project, access, own, store, budget) if own and task_agents else None
+        mcp = None if tools else make_mcp_source(project, request.mcp_servers, interactive=request.interactive)
+        spawner = self._make_spawner(project, access, own, store, budget, mcp) if own and task_agents else None
         undo: SessionUndo | None = None
         if workspace and self._may_change(request):
             from ostler.app.undo import make_undo
@@ -98,11 +100,17 @@ class LocalSessionManager:
             undo = make_undo(project, self._options, own)
         if tools is None:
             assert workspace is not None
-            tools = make_tool_host(project, workspace, access.allows_tool, task_agents)
+            tools = make_tool_host(project, workspace, access.allows_tool, task_agents, mcp)
         return SessionDraft(project, request, self._options, access, workspace, budget, tools, undo, spawner)
 
     def _make_spawner(
-        self, project: Project, access: ActiveAgent, workspace: SessionWorkspace, store: "Store", budget: Budget
+        self,
+        project: Project,
+        access: ActiveAgent,
+        workspace: SessionWorkspace,
+        store: "Store",
+        budget: Budget,
+        mcp: "McpToolSource | None",
     ) -> Spawner:
         """Return the function that runs tasks in child sessions; what it needs is imported at the first task."""
 
@@ -110,7 +118,8 @@ class LocalSessionManager:
         def subagents() -> "Subagents":
             from ostler.app.subagents import Subagents
 
-            return Subagents(project, self._options, access, workspace, store, budget, self._announcer, self._models)
+            announcer, models = self._announcer, self._models
+            return Subagents(project, self._options, access, workspace, store, budget, announcer, models, mcp)
 
         return lambda parent, task: subagents().spawn(parent, task)
 

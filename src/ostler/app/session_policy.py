@@ -24,7 +24,7 @@ def make_policy(
         restrictions=(tuple(settings.restricting_rules()),),
         profile=options.profile or security.profile,  # type: ignore[arg-type]  # validated by argparse
         whitelist=security.whitelist,
-        flags=_flag_rules(options, interactive=interactive),
+        flags=_flag_rules(options, settings, interactive=interactive),
         interactive=interactive,
         allow_sandboxed=not interactive,
         allow_checks=settings.trusted,
@@ -41,8 +41,18 @@ def _delete_rules(settings: Settings) -> tuple[Rule, ...]:
     return (Rule("delete", "*", action, "security.delete"),) if action else ()
 
 
-def _flag_rules(options: RunOptions, *, interactive: bool) -> tuple[Rule, ...]:
+def _flag_rules(options: RunOptions, settings: Settings, *, interactive: bool) -> tuple[Rule, ...]:
     """Return the rules of the flags; a non-interactive session has additional ones."""
     flags = YOLO_FLAG if options.yolo else WRITE_FLAG if options.write else ()
     non_interactive = () if interactive else NON_INTERACTIVE
-    return (*non_interactive, *flags, *(parse_flag(text) for text in options.allow))
+    servers = mcp_prefixes(settings) if options.allow else ()
+    return (*non_interactive, *flags, *(parse_flag(text, servers=servers) for text in options.allow))
+
+
+def mcp_prefixes(settings: Settings) -> tuple[str, ...]:
+    """Return the first parts of the names of MCP tools."""
+    if not settings.config.mcp:
+        return ()
+    from ostler.mcp.tool_names import server_prefixes
+
+    return tuple(server_prefixes(list(settings.config.mcp)).values())

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ostler import __version__
 from ostler.app.active_agent import ActiveAgent
@@ -23,6 +24,9 @@ from ostler.core.tools import ChildTask, ToolResult
 from ostler.session.child_session import ChildSession
 from ostler.session.session import LocalSession
 
+if TYPE_CHECKING:
+    from ostler.mcp.tool_source import McpToolSource
+
 
 class Subagents:
     """The children of one session. Each has its own context, journal and processes."""
@@ -37,6 +41,7 @@ class Subagents:
         budget: Budget,
         announcer: ModelAnnouncer,
         models: Mapping[str, ModelChoice],
+        mcp: "McpToolSource | None" = None,
     ) -> None:
         """`models` has the project's model once it was chosen."""
         self._project = project
@@ -47,6 +52,7 @@ class Subagents:
         self._budget = budget
         self._announcer = announcer
         self._models = models
+        self._mcp = mcp
         self._slots = asyncio.Semaphore(project.settings.config.limits.subagents)
 
     async def spawn(self, parent: LocalSession, task: ChildTask) -> ToolResult:
@@ -67,7 +73,7 @@ class Subagents:
             )
         policy, workspace = self._access.policy(), self._workspace.for_child()
         access = ActiveAgent(project.agents, policy, self._options, workspace.shell, parent=self._access)
-        tools = make_tool_host(project, workspace, access.allows_tool)
+        tools = make_tool_host(project, workspace, access.allows_tool, mcp=self._mcp, owns_mcp=False)
         engine = make_engine(
             project, model, tools.specs, self._options, access.role, self._budget, may_write=access.may_write
         )

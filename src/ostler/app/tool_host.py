@@ -1,15 +1,19 @@
 """Builds the tool host with the built-in tools and the hooks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ostler.app.project import Project
 from ostler.core.protocols import Tool, Workspace
+from ostler.core.sessions import McpServerRequest
 from ostler.core.tool_declarations import tool_names
 from ostler.settings.effective import Settings
 from ostler.tools.host import LocalToolHost
+
+if TYPE_CHECKING:
+    from ostler.mcp.tool_source import McpToolSource
 
 
 def make_tool_host(
@@ -17,14 +21,35 @@ def make_tool_host(
     workspace: Workspace,
     is_offered: Callable[[str], bool] = lambda tool: True,
     task_agents: Mapping[str, str] = MappingProxyType({}),
+    mcp: "McpToolSource | None" = None,
+    *,
+    owns_mcp: bool = True,
 ) -> LocalToolHost:
-    """Build a tool host. `is_offered` selects the tools that models see; `task_agents` accept tasks."""
+    """Build a tool host. `is_offered` selects the tools that models see; `task_agents` accept tasks.
+
+    With `owns_mcp` the MCP servers are started and stopped with the host; a child session uses those of its parent.
+    """
     tools = [*builtin_tools(project.settings), *project.knowledge.skill_tools()]
     if task_agents:
         from ostler.tools.task import TaskTool
 
         tools.append(TaskTool(task_agents))
-    return LocalToolHost(tools, workspace, other_tools, is_offered, project.hooks)
+    if mcp is None:
+        return LocalToolHost(tools, workspace, other_tools, is_offered, project.hooks)
+    from ostler.app.mcp import McpToolHost
+
+    return McpToolHost(mcp, tools, workspace, other_tools, is_offered, project.hooks, owns_mcp=owns_mcp)
+
+
+def make_mcp_source(
+    project: Project, passed_in: Sequence[McpServerRequest] = (), *, interactive: bool
+) -> "McpToolSource | None":
+    """Return the MCP servers of the settings, and those passed in, as a source of tools; None if there are none."""
+    if not project.settings.config.mcp and not passed_in:
+        return None
+    from ostler.app.mcp import mcp_source
+
+    return mcp_source(project.path, project.settings, passed_in, interactive=interactive)
 
 
 def builtin_tools(settings: Settings) -> list[Tool[Any]]:

@@ -43,7 +43,7 @@ def _show(args: Namespace) -> int:
 
 
 def _check(args: Namespace) -> int:
-    from ostler.settings.config_report import check_files, ignored_mcp_notes
+    from ostler.settings.config_report import check_files
     from ostler.settings.load import find_config_files
 
     files = [Path(name) for name in args.files] or find_config_files(Path(args.cwd).resolve(), os.environ)
@@ -52,7 +52,6 @@ def _check(args: Namespace) -> int:
         sys.stdout.write(f"{problem}\n")
     if not problems:
         sys.stdout.write("".join(f"{file}: no errors\n" for file in files) or "no config files\n")
-        sys.stdout.write("".join(f"{note}\n" for note in ignored_mcp_notes(files)))
     return 2 if problems else 0
 
 

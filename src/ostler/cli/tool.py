@@ -76,17 +76,20 @@ def _parse(parser: Parser, arguments: list[str]) -> Namespace:
 
 
 def _load_tools(cwd: str) -> dict[str, tuple[ToolSpec, bool]]:
-    """Return every tool's spec by name, and whether models are offered it."""
+    """Return every tool's spec by name, and whether models are offered it; of MCP servers the tools known so far."""
+    from ostler.app.project import Project
     from ostler.app.project_knowledge import ProjectKnowledge
     from ostler.app.project_paths import workspace_path
-    from ostler.app.tool_host import builtin_tools, other_tools
+    from ostler.app.tool_host import builtin_tools, make_mcp_source, other_tools
     from ostler.app.trusted_settings import load_settings
 
     root = workspace_path(cwd)
     settings = load_settings(root)
     offered = [*builtin_tools(settings), *ProjectKnowledge(str(root), settings).skill_tools()]
     others = {tool.spec.name: (tool.spec, False) for tool in other_tools()}
-    return others | {tool.spec.name: (tool.spec, True) for tool in offered}
+    known = others | {tool.spec.name: (tool.spec, True) for tool in offered}
+    mcp = make_mcp_source(Project.with_settings(root, settings), interactive=False)
+    return {name: (tool.spec, True) for name, tool in mcp.tools().items()} | known if mcp else known
 
 
 def _list(cwd: str) -> int:
@@ -119,12 +122,26 @@ def _find_tool(name: str, tools: dict[str, Any]) -> Any:
 
 
 def _call(args: Namespace) -> int:
-    _find_tool(args.name, _load_tools(args.cwd))
+    if not _may_be_mcp_tool(args.name, args):
+        _find_tool(args.name, _load_tools(args.cwd))
     raw = _read_arguments() if args.json == "-" else args.json
     call = ToolCall("call-1", args.name, _parse_object(raw), origin="protocol", raw=raw)
     result = _run_cancellable(_call_once(call, args))
     sys.stdout.write(_result_json(result) + "\n")
     return EXIT_STATUS[result.status]
+
+
+def _may_be_mcp_tool(name: str, args: Namespace) -> bool:
+    """Return whether a name begins like the tools of a configured MCP server, whose tools are known after its start."""
+    from ostler.app.project_paths import workspace_path
+    from ostler.app.trusted_settings import load_settings
+
+    servers = load_settings(workspace_path(args.cwd), trust=args.trust_project).config.mcp
+    if not servers:
+        return False
+    from ostler.mcp.tool_names import server_prefixes
+
+    return any(name.startswith(prefix) for prefix in server_prefixes(list(servers)).values())
 
 
 def _run_cancellable(work: Coroutine[Any, Any, T]) -> T:

@@ -60,6 +60,8 @@ def _grant(cwd: Path, *, yes: bool) -> int:
         return 0
     lines = [escape_invisible(line) for line in trust_diff(store.find_grant(cwd), items.lines)]
     sys.stdout.write(f"{cwd} has these settings that need trust:\n" + _indent_lines(lines))
+    if any(line.startswith("mcp.") for line in items.lines):
+        sys.stdout.write("The MCP servers would run outside the sandbox, with your rights.\n")
     if not yes and not _ask_consent():
         sys.stdout.write("Not trusted.\n")
         return 4

@@ -85,11 +85,22 @@ class SessionStart(msgspec.Struct, frozen=True, omit_defaults=True):
     agent: str = ""
 
 
+class McpServerRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An MCP server that a frontend's client passes in: a program, or a URL. `type` is stdio, http or sse."""
+
+    name: str
+    type: str = "stdio"
+    command: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    url: str = ""
+    headers: dict[str, str] = {}
+
+
 class OpenSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A frontend's request for a session: a new one, the one to `resume`, or a copy of it with `fork`.
 
     `backend` defaults to the backend of the resumed session, else to the engine. `directories` are additional folders
-    that may be read.
+    that may be read. `mcp_servers` are used besides the configured ones.
     """
 
     cwd: str
@@ -99,6 +110,7 @@ class OpenSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     options: dict[str, str] = {}
     fork: bool = False
     directories: tuple[str, ...] = ()
+    mcp_servers: tuple[McpServerRequest, ...] = ()
 
 
 class SessionSummary(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -21,14 +21,28 @@ def strip_namespace(name: str) -> str:
 
 
 def resolve_tool_name(alias: str, tools: Container[str]) -> str | None:
-    """Return the tool in `tools` that `alias` refers to, or None."""
+    """Return the tool in `tools` that `alias` refers to, or None.
+
+    A namespace that belongs to the name is part of it: `files.read_file` is `files_read_file` if there is such a tool.
+    """
     if alias in tools:
         return alias
+    for name in (_join_namespace(alias), strip_namespace(alias)):
+        if name in tools:
+            return name
     for name in (alias, strip_namespace(alias)):
         tool = tools_by_alias().get(normalize_name(name))
         if tool is not None and tool in tools:
             return tool
     return None
+
+
+def _join_namespace(name: str) -> str:
+    """Return the name of an MCP tool from `server.tool`, `server__tool` or `mcp__server__tool`."""
+    name = name.removeprefix("mcp__")
+    for separator in _NAMESPACE_SEPARATORS:
+        name = name.replace(separator, "_")
+    return name
 
 
 @cache

@@ -69,6 +69,8 @@ class ToolSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `runs_in` is where it runs if the loop and the workspace are on different machines: a `session` tool acts on the
     session (todos, subagents) and runs where the loop runs, a `workspace` tool where the files and commands are.
+    `namespace` is the first part of the name of an MCP tool, up to the underscore: the XNL dialect calls it
+    `<namespace>.<rest of the name>`.
     """
 
     name: str
@@ -78,6 +80,7 @@ class ToolSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     effects: bool = True
     reach: ToolReach = "anything"
     runs_in: ToolPlace = "workspace"
+    namespace: str = ""
 
 
 class Todo(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -113,7 +113,12 @@ _TABLE = (
     ),
     CommandSpec("/todo", "show the todo list", lambda on: on.info.todo, aliases="todos"),
     CommandSpec("/skills", "list the skills the model can load", lambda on: on.info.skills),
-    CommandSpec("/mcp", "list the MCP servers", lambda on: on.info.mcp),
+    CommandSpec(
+        "/mcp [restart|disable|enable NAME]",
+        "show the MCP servers and their errors, or restart, disable or enable one",
+        lambda on: on.info.mcp,
+        "words",
+    ),
     CommandSpec(
         "/permissions [number]",
         "list the rules you added in this session, or revoke one",

@@ -165,9 +165,8 @@ class InfoCommands:
         return show_lines(*(_list_lines(await self._services.skills()) or ["  no skills available"]))
 
     async def mcp(self, rest: str) -> ShowLines:
-        return show_lines(
-            *([f"  {sanitise(line)}" for line in await self._services.mcp()] or ["  no MCP server is configured"])
-        )
+        lines = await self._services.mcp(self._session, rest)
+        return show_lines(*([f"  {sanitise(line)}" for line in lines] or ["  no MCP server is configured"]))
 
     async def permissions(self, rest: str) -> ShowLines:
         rules = self._session.state.rules

@@ -114,8 +114,8 @@ class CommandServices(Protocol):
     async def export(self, session_id: str, output: str) -> str:
         """Write a copy without secrets to a file and return its path."""
 
-    async def mcp(self) -> Sequence[str]:
-        """Return one line for each MCP server."""
+    async def mcp(self, session: Session, action: str) -> Sequence[str]:
+        """Run `restart`, `disable` or `enable NAME` if there is an action; return lines about the MCP servers."""
 
     async def diff(self, path: str) -> str:
         """Return the changes since the last commit as a unified diff."""

@@ -31,11 +31,13 @@ def trust_items(sources: SourceFolders, settings: Settings) -> list[str]:
         return []
     hooks = claude_project_hooks(sources.workspace)
     user_hooks = configured_hooks(settings)
-    configured = [hook for hook in configured_hooks(settings.with_trust()) if hook not in user_hooks]
+    trusted = settings.with_trust()
+    configured = [hook for hook in configured_hooks(trusted) if hook not in user_hooks]
+    servers = [server for name, server in trusted.config.mcp.items() if server != settings.config.mcp.get(name)]
     hashes = {
         path: sha
-        for hook in (*configured, *hooks)
-        for path, sha in hash_programs(sources.workspace, hook.command).items()
+        for command in (*(hook.command for hook in (*configured, *hooks)), *(server.command for server in servers))
+        for path, sha in hash_programs(sources.workspace, command).items()
     }
     programs = (f"program {path}: sha256 {sha}" for path, sha in hashes.items())
     return [*_agent_items(sources, settings), *_command_items(sources), *map(_hook_item, hooks), *programs]

@@ -25,18 +25,23 @@ def parse_rules(permission: Mapping[str, Any] | str, origin: str) -> list[Rule]:
     ]
 
 
-def parse_flag(text: str, action: PolicyAction = "allow") -> Rule:
-    """Parse the value of `--allow`: `KEY` or `KEY:PATTERN`. Raises `UsageError`."""
+def parse_flag(text: str, action: PolicyAction = "allow", servers: Sequence[str] = ()) -> Rule:
+    """Parse the value of `--allow`: `KEY` or `KEY:PATTERN`. Raises `UsageError`.
+
+    `servers` are the first parts of the names of MCP tools.
+    """
     key, _, pattern = text.partition(":")
     if not key.strip():
         raise UsageError(f"--allow {text!r} does not name a permission", hint="write it as bash:git *, or write")
-    if not _is_known_key(key.strip()):
+    if not _is_known_key(key.strip(), servers):
         raise UsageError(f"--allow {text!r}: there is no tool {key.strip()!r}", hint=_suggest_key(key.strip()))
     return Rule(key.strip(), pattern.strip() or "*", action, "--allow")
 
 
-def _is_known_key(key: str) -> bool:
+def _is_known_key(key: str, servers: Sequence[str]) -> bool:
     """Return whether a key can match a tool; the tools of MCP servers are not known here, so their form is enough."""
+    if any(key.startswith(f"{server}_") or matches(key, f"{server}_tool") for server in servers):
+        return True
     return any(matches(key, known) for known in PERMISSION_KEYS) or key.startswith("mcp") or "__" in key
 
 

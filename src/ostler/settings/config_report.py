@@ -12,7 +12,7 @@ from ostler.settings.effective import DEFAULT_ORIGIN, Settings
 from ostler.settings.jsonc_parser import KeyPath
 from ostler.settings.layers import Layer, rule_items
 from ostler.settings.masking import mask_secrets
-from ostler.settings.problems import Problem, SettingOrigin, ignored_mcp_note
+from ostler.settings.problems import Problem, SettingOrigin
 from ostler.settings.secret import encode_masked
 from ostler.settings.validate import validate
 
@@ -33,17 +33,6 @@ def format_settings(settings: Settings, *, with_origin: bool = False) -> str:
 def check_files(paths: Sequence[FilePath]) -> list[Problem]:
     """Return all problems of some config files. Unknown keys are errors here."""
     return [problem for path in paths for problem in _check_file(path)]
-
-
-def ignored_mcp_notes(paths: Sequence[FilePath]) -> list[str]:
-    """Return a note for each valid config file with MCP servers, which are not supported yet."""
-    notes = []
-    for path in paths:
-        document = read_config(path)
-        servers = document.value.get("mcp") if document and isinstance(document.value, dict) else None
-        if isinstance(servers, dict) and (note := ignored_mcp_note(servers)):
-            notes.append(f"{path}: {note}")
-    return notes
 
 
 def _check_file(path: FilePath) -> list[Problem]:

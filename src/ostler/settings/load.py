@@ -9,6 +9,7 @@ from ostler.core.errors import UsageError
 from ostler.settings.config_files import ConfigFileError, read_config
 from ostler.settings.effective import Settings
 from ostler.settings.env_layers import environment_layers, first_set_variable, flag_layer
+from ostler.settings.foreign_mcp import mcp_json_layer
 from ostler.settings.home import error_text, expand_path, find_home, user_home
 from ostler.settings.layers import Layer, LayerName
 from ostler.settings.user_paths import with_absolute_paths
@@ -32,7 +33,7 @@ def load(
     in the result's `problems`.
     """
     notes: list[str] = []
-    project_layers = _project_layers(cwd, env) if project else ()
+    project_layers = _project_layers(cwd, env, notes) if project else ()
     layers = [*_global_layers(env, notes), *project_layers, *_explicit_layer(cwd, env)]
     _raise_on_errors(layers)
     layers += environment_layers(env)
@@ -64,11 +65,12 @@ def _global_layers(env: Mapping[str, str], notes: list[str]) -> Iterator[Layer]:
         yield from _file_layer("global", _find_config_file(home))
 
 
-def _project_layers(cwd: Path, env: Mapping[str, str]) -> Iterator[Layer]:
+def _project_layers(cwd: Path, env: Mapping[str, str], notes: list[str]) -> Iterator[Layer]:
     folder, home = user_home(env), find_home(env)
     # In the home directory, the project's files would be the global ones again.
     if not (folder and _is_same_file(cwd, folder)):
         yield from _eidolon_layers("project", cwd)
+        yield from mcp_json_layer(cwd, notes)
     if not (home and _is_same_file(cwd / ".ostler", home)):
         yield from _file_layer("project", _find_config_file(cwd / ".ostler"))
 

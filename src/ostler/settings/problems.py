@@ -1,6 +1,5 @@
 """Value types for problems in config files, origins, and settings that wait for trust."""
 
-from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -47,13 +46,6 @@ class PendingSetting(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.key} is not in effect until you run `ostler trust`: {self.reason}"
-
-
-def ignored_mcp_note(names: Iterable[str]) -> str:
-    """Return the note about configured MCP servers, which are not supported yet, or an empty string."""
-    listed = [quote_value(name)[1:-1] for name in names]
-    verb = "is" if len(listed) == 1 else "are"
-    return f"MCP servers are not supported yet: {', '.join(listed)} {verb} ignored" if listed else ""
 
 
 def format_path(path: KeyPath) -> str:

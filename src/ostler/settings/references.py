@@ -1,4 +1,4 @@
-"""Replaces `{env:NAME}` and `{file:path}` in settings when a setting is used."""
+"""Replaces `{env:NAME}`, `{env:NAME:-default}` and `{file:path}` in settings when a setting is used."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ _MAX_BYTES = 64 * 1024
 
 
 def fill_references(text: str, env: Mapping[str, str], folder: Callable[[], Path], location: Callable[[], str]) -> str:
-    """Replace the references in `text`. Return an empty string if a variable is not set.
+    """Replace the references in `text`. Return an empty string if a variable without a default is not set.
 
     Relative file paths start at `folder()`. Raises `UsageError`; its message starts with `location()`. Both are called
     only if needed, because they have to parse the config file for positions.
@@ -24,7 +24,7 @@ def fill_references(text: str, env: Mapping[str, str], folder: Callable[[], Path
 
     def replacement(match: re.Match[str]) -> str:
         kind, name = match[1], match[2].strip()
-        return env[name] if kind == "env" else _read_reference(folder() / expand_path(name, env), location)
+        return _variable(name, env) if kind == "env" else _read_reference(folder() / expand_path(name, env), location)
 
     filled = re.sub(_REFERENCE, replacement, text).strip()
     if not filled.isprintable():
@@ -33,16 +33,22 @@ def fill_references(text: str, env: Mapping[str, str], folder: Callable[[], Path
 
 
 def unset_variables(text: str, env: Mapping[str, str]) -> list[str]:
-    """Return the referenced variables that are not set or empty."""
+    """Return the referenced variables without a default that are not set or empty."""
     names = (name.strip() for kind, name in re.findall(_REFERENCE, text) if kind == "env")
-    return [name for name in names if not env.get(name)]
+    return [name for name in names if ":-" not in name and not env.get(name)]
+
+
+def _variable(reference: str, env: Mapping[str, str]) -> str:
+    """Return the value of `NAME` or `NAME:-default`; the default replaces a variable that is not set or empty."""
+    name, _, default = reference.partition(":-")
+    return env.get(name.strip()) or default
 
 
 def referenced_values(text: str, env: Mapping[str, str], folders: Iterable[Path]) -> Iterator[str]:
     """Yield the values of the references in a text. Files are read from each folder; errors are ignored."""
     for kind, name in re.findall(_REFERENCE, text):
         if kind == "env":
-            yield env.get(name.strip(), "")
+            yield _variable(name.strip(), env)
             continue
         for folder in folders:
             with suppress(UsageError):

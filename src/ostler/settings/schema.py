@@ -256,7 +256,7 @@ class ConfigFile(CommonConfig, frozen=True, rename={"schema_url": "$schema"}):
     permission: Permission rules per tool and pattern: allow, ask or deny; the last matching rule wins.
     security: Security profile, shell command lists and sandbox.
     agent: Agents by name.
-    mcp: MCP servers by name; `/mcp` lists them (they are not started yet).
+    mcp: MCP servers by name; `/mcp` and `ostler mcp list` show their state.
     compaction: How a long conversation is shortened.
     instructions: Files whose text is added to the prompt; the lists of all config files are combined.
     skills: Where skills are found.

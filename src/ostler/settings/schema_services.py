@@ -13,24 +13,34 @@ Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class McpConfig(ConfigSection, frozen=True):
-    """A local MCP server.
+    """An MCP server.
 
-    type: Type of the server; only local servers are supported.
+    type: local for a program, remote for a URL; the old sse transport is not supported.
     enabled: Whether to use the server.
-    command: Program and its arguments, as an array.
-    environment: Environment variables to set in addition to Ostler's own.
-    cwd: Working directory of the server.
-    timeout_ms: Milliseconds to wait for an answer of the server.
+    command: Program of a local server and its arguments, as an array.
+    environment: Environment variables of a local server, besides the usual ones without secrets.
+    cwd: Working directory of a local server; the default is the workspace if it is trusted, else the config's folder.
+    url: URL of a remote server (streamable HTTP).
+    headers: HTTP headers for a remote server, for example Authorization with {env:NAME}.
+    timeout_ms: Milliseconds to wait for the result of a call; progress restarts the time.
+    start_timeout_ms: Milliseconds to wait for the start of the server.
+    required: Whether a session waits for the server and fails without it.
+    tools: Tools of the server to switch on or off by name with wildcards, or a list of the only tools to use.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {"env": "environment", "timeout": "timeout_ms"}
 
-    type: Literal["local"] = "local"
+    type: Literal["local", "remote", "sse"] | None = None
     enabled: bool = True
     command: tuple[str, ...] = ()
     environment: dict[str, Secret] = msgspec.field(default_factory=dict)
     cwd: str = ""
+    url: str = ""
+    headers: dict[str, Secret] = msgspec.field(default_factory=dict)
     timeout_ms: PositiveInt | None = None
+    start_timeout_ms: PositiveInt | None = None
+    required: bool = False
+    tools: dict[str, bool] | tuple[str, ...] | None = None
 
 
 class HookConfig(ConfigSection, frozen=True):

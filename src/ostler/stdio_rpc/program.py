@@ -51,14 +51,22 @@ class RpcProgram:
         """Store the end of its standard error for error messages."""
         self._stderr = (self._stderr + data)[-_TAIL_BYTES:]
 
-    async def request(self, method: str, params: OutgoingParams, timeout: float | None = None) -> Any:
-        """Send a request and return the result. Raises `RpcError` for an error response.
+    async def request(
+        self,
+        method: str,
+        params: OutgoingParams,
+        timeout: float | None = None,
+        *,
+        max_response_bytes: int | None = None,
+        shorten: bool = False,
+    ) -> Any:
+        """Send a request and return the result, limited as in `JsonRpcPeer.request`.
 
-        Raises `BackendError` if the program ended or did not answer in time.
+        Raises `RpcError` for an error response, and `BackendError` if the program ended or did not answer in time.
         """
         try:
             async with asyncio.timeout(timeout):
-                return await self.peer.request(method, params)
+                return await self.peer.request(method, params, max_response_bytes=max_response_bytes, shorten=shorten)
         except TimeoutError:
             message = f"{self.launch.name} did not answer {method} within {timeout:g} s"
             raise BackendError(f"{message}{self.stderr_tail()}", code="timeout") from None
@@ -136,12 +144,14 @@ async def start_program(
     mirror: Mirror | None = None,
     on_invalid_line: Callable[[bytes], None] | None = None,
     cancel_method: str = ACP_CANCEL,
+    on_stderr: Callable[[bytes], None] = lambda data: None,
 ) -> RpcProgram:
     """Start the program in its own process tree. Raises `UsageError` if the program cannot be started."""
     early = bytearray()
     holder: list[RpcProgram] = []
 
     def handle_stderr(data: bytes) -> None:
+        on_stderr(data)
         if holder:
             holder[0].add_stderr(data)
         else:

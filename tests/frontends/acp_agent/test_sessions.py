@@ -1,6 +1,8 @@
 """Session requests of an editor, valid and invalid."""
 
 import asyncio
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from ostler.app.session_manager import LocalSessionManager
 from ostler.testing.model_server import calls, text
 from ostler.wire.jsonrpc import RpcError
 
+MCP_SERVER = Path(__file__).parents[2] / "mcp" / "fake_mcp_server.py"
 LOOK = calls([("list", {})], text="Looking.")
 
 
@@ -262,21 +265,32 @@ async def test_meta_is_not_a_parameter(editor_at, tmp_path):
         assert [one["sessionId"] for one in listed["sessions"]] == [session]
 
 
-async def test_mcp_servers_cause_a_notice(editor_at, capsys):
-    async with editor_at() as (editor, _):
+@pytest.mark.req("MC-1")
+async def test_mcp_server_of_the_editor_is_used(editor_at):
+    script = (calls([("files_echo", {"text": "hi"})]), text("Done."))
+    async with editor_at(*script) as (editor, model):
+        await editor.begin()
+        editor.choosing("once")
+        env = [{"name": "A", "value": "1"}]
+        server = {"name": "files", "command": sys.executable, "args": [str(MCP_SERVER), "--name", "far"], "env": env}
+        opened = await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": [server]})
+        await editor.prompt(opened["sessionId"], "go")
+        assert model.requests[1].json["messages"][-1]["content"] == "far: hi"
+
+
+async def test_failed_mcp_server_of_the_editor_is_reported(editor_at):
+    async with editor_at(text("Done.")) as (editor, _):
         await editor.begin()
         server = {"name": "files", "command": "no-such-program", "args": [], "env": []}
-        await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": [server]})
-        await editor.until(lambda: editor.updates_of("available_commands_update"))
-        assert editor.text() == "MCP servers from the editor are not supported with engine yet: files"
-        assert editor.updates[0][1]["sessionUpdate"] == "agent_message_chunk"
-    assert "MCP servers from the editor are not supported with engine yet: files" in capsys.readouterr().err
+        opened = await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": [server]})
+        await editor.prompt(opened["sessionId"], "go")
+        assert "the MCP server files failed" in str(editor.updates)
 
 
 async def test_unsupported_capabilities_are_not_claimed(editor_at):
     async with editor_at() as (editor, _):
         can = (await editor.begin())["agentCapabilities"]
-        assert not any(can.get("mcpCapabilities", {}).values())
+        assert can["mcpCapabilities"] == {"http": True}
         session = await editor.new()
         error = await rpc_error(editor.prompt(session, {"type": "audio", "mimeType": "audio/wav", "data": "AA=="}))
         assert (error.code, error.message) == (-32602, "audio content is not supported in prompts")

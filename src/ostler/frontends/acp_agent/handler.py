@@ -11,7 +11,7 @@ import msgspec
 
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.protocols import SessionManager
-from ostler.core.sessions import OpenSessionRequest, SessionQuery
+from ostler.core.sessions import McpServerRequest, OpenSessionRequest, SessionQuery
 from ostler.frontends.acp_agent.editor_client import EditorClient, WorkspaceProvider
 from ostler.frontends.acp_agent.editor_session import EditorSession
 from ostler.text.sanitise import sanitise
@@ -26,6 +26,7 @@ from ostler.wire.acp_requests import (
     InitializeResponse,
     ListSessionsRequest,
     ListSessionsResponse,
+    McpCapabilities,
     OpenSessionParams,
     OpenSessionResponse,
     PromptCapabilities,
@@ -48,6 +49,7 @@ PAGE_SIZE = 100
 MAX_NAMED_SERVERS = 10
 STEERING_METHOD = "_session/steering"
 CAPABILITIES = AgentCapabilities(
+    mcp_capabilities=McpCapabilities(http=True),
     load_session=True,
     prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
     session_capabilities=SessionCapabilities(
@@ -135,7 +137,11 @@ class AcpAgentHandler:
     async def _new(self, params: Params) -> OpenSessionResponse:
         request = decode_params(OpenSessionParams, params)
         _check_mcp_servers(request.mcp_servers)
-        opening = OpenSessionRequest(_require_folder(request.cwd), directories=_additional_directories(request))
+        opening = OpenSessionRequest(
+            _require_folder(request.cwd),
+            directories=_additional_directories(request),
+            mcp_servers=_mcp_servers(request.mcp_servers),
+        )
         return await self._open_session(opening, request, replay=False)
 
     async def _load(self, params: Params) -> OpenSessionResponse:
@@ -155,7 +161,8 @@ class AcpAgentHandler:
         await self._require_session(cwd, session_id)
         if not fork and (session := self._sessions.pop(session_id, None)):
             await session.aclose()
-        opening = OpenSessionRequest(cwd, resume=session_id, fork=fork, directories=directories)
+        servers = _mcp_servers(request.mcp_servers)
+        opening = OpenSessionRequest(cwd, resume=session_id, fork=fork, directories=directories, mcp_servers=servers)
         return await self._open_session(opening, request, replay=replay)
 
     async def _require_session(self, cwd: str, session_id: str) -> None:
@@ -281,9 +288,23 @@ def _check_mcp_servers(servers: Sequence[AcpMcpServer]) -> None:
             raise RpcError(INVALID_PARAMS, f"Invalid params: {place}.{field} is missing")
 
 
+def _mcp_servers(servers: Sequence[AcpMcpServer]) -> tuple[McpServerRequest, ...]:
+    return tuple(
+        McpServerRequest(
+            server.name,
+            server.type or "stdio",
+            (server.command, *(server.args or ())) if server.command else (),
+            {variable.name: variable.value for variable in server.env or ()},
+            server.url or "",
+            {header.name: header.value for header in server.headers or ()},
+        )
+        for server in servers
+    )
+
+
 def unused_mcp_servers_notice(params: OpenSessionParams, backend: str) -> str:
-    """Return a notice that MCP servers from the editor are not used, or an empty string."""
-    if not params.mcp_servers:
+    """Return a notice that MCP servers from the editor are not used, or an empty string; the engine uses them."""
+    if not params.mcp_servers or backend == "engine":
         return ""
     names = ", ".join(sanitise(server.name[:80]) for server in params.mcp_servers[:MAX_NAMED_SERVERS])
     more = (

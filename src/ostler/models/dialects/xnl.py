@@ -1,6 +1,7 @@
 """The XNL dialect: calls in unquote blocks, parsed while streaming."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
@@ -11,7 +12,7 @@ from ostler.models.dialects.history import to_text_history
 from ostler.models.dialects.markdown_context import MarkdownContext
 from ostler.models.dialects.native import known_tools, to_chunks
 from ostler.models.dialects.text_calls import TextCallFinder
-from ostler.models.dialects.xnl_calls import qualified_name, write_calls, write_results
+from ostler.models.dialects.xnl_calls import qualified_name, tool_route, write_calls, write_results
 from ostler.models.loose_json import write_json
 from ostler.models.model_types import CallChunk, ModelRequest, ReplyChunk, TextChunk
 from ostler.xnl.call_blocks import FoundCall, read_block
@@ -28,13 +29,15 @@ class XnlDialect:
         from ostler.models.dialects.xnl_guide import tool_guide
 
         system = f"{request.system}\n\n{tool_guide(request.tools)}" if request.tools else request.system
-        history = to_text_history(request.history, write_calls, write_results)
+        routes = {tool.name: tool_route(tool) for tool in request.tools if tool.namespace}
+        history = to_text_history(request.history, partial(write_calls, routes=routes), write_results)
         return msgspec.structs.replace(request, system=system, history=history, tools=())
 
     def new_parser(self, request: ModelRequest, ids: CallIds, *, makes_api_calls: bool = False) -> "XnlCallParser":
         known, known_aliases = known_tools(request.tools, self._aliases)
         by_name = {**known_aliases, **known}
-        return XnlCallParser({qualified_name(name): tool for name, tool in by_name.items()} | by_name, ids)
+        routes = {tool_route(tool): by_name[tool.name] for tool in request.tools}
+        return XnlCallParser({qualified_name(name): tool for name, tool in by_name.items()} | routes | by_name, ids)
 
 
 class XnlCallParser:

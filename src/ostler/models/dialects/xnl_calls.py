@@ -1,8 +1,9 @@
 """Writes calls and results in XNL, and the error texts for invalid blocks."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from ostler.core.tools import ToolCall, ToolResult
+from ostler.core.tools import ToolCall, ToolResult, ToolSpec
 from ostler.models.loose_json import write_json
 from ostler.xnl.call_blocks import BadCall, read_block, results_block
 from ostler.xnl.scanner import UNQUOTE_END, UNQUOTE_START, MarkedBlock, scan
@@ -18,13 +19,24 @@ _MAX_SHOWN = 2_000
 
 
 def qualified_name(tool: str) -> str:
-    """Return a tool's name with a namespace: names of MCP tools contain one, built-in tools get one."""
+    """Return a tool's name with a namespace; built-in tools get one."""
     return tool if "." in tool else f"{BUILT_IN_NAMESPACE}.{tool}"
 
 
-def write_calls(calls: Sequence[ToolCall]) -> str:
-    """Return one block with these calls. An unreadable call becomes a placeholder."""
-    elements = (TextElement("tool_call", {"id": call.id, "lang": "javascript"}, _call_code(call)) for call in calls)
+def tool_route(tool: ToolSpec) -> str:
+    """Return the name under which a tool is called: `<server>.<tool>` for a tool of an MCP server."""
+    rest = tool.name.removeprefix(f"{tool.namespace}_") if tool.namespace else tool.name
+    return f"{tool.namespace}.{rest}" if rest != tool.name else qualified_name(tool.name)
+
+
+def write_calls(calls: Sequence[ToolCall], routes: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return one block with these calls. An unreadable call becomes a placeholder.
+
+    `routes` are the names under which tools are called, where they differ from `qualified_name`.
+    """
+    elements = (
+        TextElement("tool_call", {"id": call.id, "lang": "javascript"}, _call_code(call, routes)) for call in calls
+    )
     return "\n".join((UNQUOTE_START, *map(format, elements), UNQUOTE_END))
 
 
@@ -48,12 +60,12 @@ def _is_unreadable(call: ToolCall | None) -> bool:
     return call is not None and call.raw.startswith(UNQUOTE_START)
 
 
-def _call_code(call: ToolCall) -> str:
+def _call_code(call: ToolCall, routes: Mapping[str, str]) -> str:
     if _is_unreadable(call):
         return "/* not understood */"
     # Escaped, so that an argument cannot end the block.
     arguments = write_json(call.arguments).decode().replace("!unquote_", "\\u0021unquote_")
-    function = qualified_name(call.tool)
+    function = routes.get(call.tool) or qualified_name(call.tool)
     if all(part.isidentifier() for part in function.split(".")) and function.count(".") == 1:
         return f"{function}({arguments})"
     return f'{{"name":{write_json(function).decode()},"arguments":{arguments}}}'

@@ -5,7 +5,7 @@ from typing import Any
 
 from ostler.core.package_data import read_text
 from ostler.core.tools import ToolCall, ToolSpec
-from ostler.models.dialects.xnl_calls import qualified_name, write_calls
+from ostler.models.dialects.xnl_calls import tool_route, write_calls
 from ostler.models.loose_json import write_json
 from ostler.xnl.tree import DataElement, TextElement
 from ostler.xnl.writer import format
@@ -25,7 +25,7 @@ def tool_guide(tools: Iterable[ToolSpec]) -> str:
 
 def tool_summary(tool: ToolSpec) -> str:
     """Return one line with namespace, name and purpose of the tool."""
-    namespace, _, name = qualified_name(tool.name).partition(".")
+    namespace, _, name = tool_route(tool).partition(".")
     first_line = tool.description.strip().partition("\n")[0]
     return format(DataElement("tool", {}, {"namespace": namespace, "name": name, "description": first_line}))
 
@@ -35,10 +35,10 @@ def tool_details(tool: ToolSpec) -> str:
     comment = "".join(f"// {line}\n" for line in tool.description.strip().splitlines()[1:])
     type_text = f"\n{comment}interface Input {_typescript_type(tool.schema, 1)}\n"
     sample = ToolCall("demo1", tool.name, _sample_arguments(tool.schema))
-    demo = f"\n{write_calls([sample])}\n"
+    demo = f"\n{write_calls([sample], {tool.name: tool_route(tool)})}\n"
     return "\n".join(
         (
-            format(TextElement("type_def", {"lang": "typescript", "for": qualified_name(tool.name)}, type_text)),
+            format(TextElement("type_def", {"lang": "typescript", "for": tool_route(tool)}, type_text)),
             format(TextElement("demo", {}, demo, text_marker="good_usage_demo1")),
         )
     )

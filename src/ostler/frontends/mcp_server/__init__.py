@@ -1,0 +1,1 @@
+"""Ostler as an MCP server: its tools for other programs."""

@@ -1,0 +1,235 @@
+"""The client side of the protocol: finds the server's era, lists its tools and calls them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from ostler.core.errors import BackendError
+from ostler.core.permission import Question, QuestionReply
+from ostler.mcp.connection import Connection, ConnectionHandler, OnProgress, ServerTimeout
+from ostler.mcp.elicitation import MAX_QUESTIONS, answer_request, answer_requests
+from ostler.wire.jsonrpc import METHOD_NOT_FOUND, RpcError
+from ostler.wire.mcp import (
+    CALL_TOOL,
+    DISCOVER,
+    ELICIT,
+    INITIALIZE,
+    INITIALIZED,
+    LEGACY_VERSIONS,
+    LIST_TOOLS,
+    LISTEN,
+    META,
+    MODERN_ERRORS,
+    MODERN_VERSION,
+    TOOLS_CHANGED,
+    UNSUPPORTED_VERSION,
+    Era,
+    ServerDescription,
+    ServerTool,
+    describe_discovery,
+    describe_handshake,
+    read_tool,
+    request_meta,
+    supported_versions,
+)
+
+PROBE_SECONDS = 5.0  # a legacy server may not answer an unknown request at all
+MAX_PAGES = 100
+MAX_TOOLS = 1000
+CAPABILITIES: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
+
+Ask = Callable[[Question], Awaitable[QuestionReply]]
+
+
+class McpClient:
+    """A connected server. `on_tools_changed` is called when the server announces a new tool list."""
+
+    def __init__(self, connection: Connection, handler: ConnectionHandler, version: str, *, interactive: bool) -> None:
+        self.connection = connection
+        self.description = ServerDescription("legacy", "")
+        self.on_tools_changed: Callable[[], None] = lambda: None
+        self._client_info = {"name": "ostler", "version": version}
+        self._capabilities: Mapping[str, Any] = CAPABILITIES if interactive else {}
+        self._running_asks: list[Ask] = []
+        self._listener: asyncio.Task[None] | None = None
+        handler.on_notification = self._handle_notification
+        handler.on_request = self._handle_request
+
+    # -- start ---------------------------------------------------------------------------------------------------
+
+    async def start(self, timeout: float, era: Era | None = None) -> ServerDescription:
+        """Agree on the protocol version; `era` is what the server used last time.
+
+        Raises `BackendError` if there is no common version, the server does not answer, or it ends.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                self.description = await self._negotiate(timeout, era)
+        except TimeoutError:
+            raise ServerTimeout(f"it did not answer within {timeout:g} s") from None
+        if self.description.era == "modern" and self.description.announces_tool_changes:
+            self._listener = asyncio.create_task(self._listen(), name="MCP notifications")
+        return self.description
+
+    async def _negotiate(self, timeout: float, era: Era | None) -> ServerDescription:
+        if era == "legacy":
+            try:
+                return await self._shake_hands(timeout)
+            except RpcError:
+                pass  # it changed its era; probe it
+        return await self._discover(timeout) or await self._shake_hands(timeout)
+
+    async def _discover(self, timeout: float) -> ServerDescription | None:
+        """Return the description of a modern server, or None if the server is a legacy one."""
+        try:
+            result = await self._request(DISCOVER, {}, timeout=min(PROBE_SECONDS, timeout / 2), modern=True)
+        except ServerTimeout:
+            return None
+        except RpcError as error:
+            if error.code not in MODERN_ERRORS:
+                return None
+            data = error.data if isinstance(error.data, dict) else {}
+            _check_versions(supported_versions(data.get("supported")), error)
+            return None
+        if not isinstance(result, dict) or not isinstance(result.get("supportedVersions"), list):
+            return None
+        versions = supported_versions(result["supportedVersions"])
+        if MODERN_VERSION in versions:
+            return describe_discovery(result)
+        _check_versions(versions)
+        return None
+
+    async def _shake_hands(self, timeout: float) -> ServerDescription:
+        params = {
+            "protocolVersion": LEGACY_VERSIONS[0],
+            "capabilities": self._capabilities,
+            "clientInfo": self._client_info,
+        }
+        result = await self._request(INITIALIZE, params, timeout=timeout, modern=False)
+        if not isinstance(result, dict):
+            raise BackendError("the server's answer to initialize is not an object", code="protocol")
+        description = describe_handshake(result)
+        if description.protocol not in LEGACY_VERSIONS:
+            raise BackendError(
+                f"the server selected protocol version {description.protocol[:40]!r}, which Ostler does not support",
+                code="protocol",
+            )
+        await self.connection.notify(INITIALIZED, {})
+        return description
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    async def list_tools(self, timeout: float) -> list[ServerTool]:
+        """Return all pages of the tool list. Raises `RpcError` or `BackendError`."""
+        tools: dict[str, ServerTool] = {}
+        cursors: set[str] = set()
+        params: dict[str, Any] = {}
+        for _ in range(MAX_PAGES):
+            result = await self._request(LIST_TOOLS, params, timeout=timeout)
+            page = result.get("tools") if isinstance(result, dict) else None
+            for value in page if isinstance(page, list) else ():
+                if (tool := read_tool(value)) and len(tools) < MAX_TOOLS:
+                    tools.setdefault(tool.name, tool)
+            cursor = result.get("nextCursor") if isinstance(result, dict) else None
+            if not isinstance(cursor, str) or cursor in cursors:
+                break
+            cursors.add(cursor)
+            params = {"cursor": cursor}
+        return list(tools.values())
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        timeout: float,
+        ask: Ask,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """Call a tool and return its result. The server may ask questions; all of them are one call.
+
+        Raises `RpcError` or `BackendError`.
+        """
+        params: dict[str, Any] = {"name": name, "arguments": dict(arguments)}
+        self._running_asks.append(limited := _limit_questions(ask))
+        try:
+            for _ in range(MAX_QUESTIONS):
+                result = await self._request(CALL_TOOL, params, timeout=timeout, on_progress=on_progress)
+                if not isinstance(result, dict):
+                    raise BackendError("the server's result is not an object", code="protocol")
+                if result.get("resultType") != "input_required":
+                    return result
+                params = {"name": name, "arguments": dict(arguments)}
+                params["inputResponses"] = await answer_requests(result.get("inputRequests"), limited)
+                if isinstance(result.get("requestState"), str):
+                    params["requestState"] = result["requestState"]
+        finally:
+            self._running_asks.remove(limited)
+        raise BackendError(f"the server asked for input more than {MAX_QUESTIONS} times", code="protocol")
+
+    async def _request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout: float | None,
+        on_progress: OnProgress | None = None,
+        modern: bool | None = None,
+    ) -> Any:
+        modern = self.description.era == "modern" if modern is None else modern
+        if modern:
+            params = {**params, META: request_meta(self._client_info, self._capabilities)}
+        return await self.connection.request(method, params, timeout=timeout, on_progress=on_progress)
+
+    # -- messages from the server --------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        """Keep the subscription to changes of the tool list open."""
+        try:
+            await self._request(LISTEN, {"notifications": {"toolsListChanged": True}}, timeout=None)
+        except (RpcError, BackendError):
+            return
+
+    def _handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
+        if method == TOOLS_CHANGED:
+            self.on_tools_changed()
+
+    async def _handle_request(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Answer a request of a legacy server. Its questions belong to the call that started last."""
+        if method != ELICIT or not self._capabilities:
+            raise RpcError(METHOD_NOT_FOUND, f"{method} is not supported")
+        if not self._running_asks:
+            return {"action": "decline"}
+        return await answer_request(params, self._running_asks[-1])
+
+    async def aclose(self) -> None:
+        if self._listener:
+            self._listener.cancel()
+            await asyncio.wait({self._listener})
+        await self.connection.aclose()
+
+
+def _limit_questions(ask: Ask) -> Ask:
+    """Return an `ask` that declines after some questions, so that a server cannot ask forever."""
+    count = 0
+
+    async def limited(question: Question) -> QuestionReply:
+        nonlocal count
+        count += 1
+        return await ask(question) if count <= MAX_QUESTIONS else QuestionReply("decline")
+
+    return limited
+
+
+def _check_versions(versions: Sequence[str], error: RpcError | None = None) -> None:
+    """Raise `BackendError` unless a handshake can select one of the versions."""
+    if set(versions) & set(LEGACY_VERSIONS):
+        return
+    if error and error.code != UNSUPPORTED_VERSION:
+        raise BackendError(f"the server refused the connection: {error.details}", code="protocol")
+    listed = ", ".join(versions)[:200] or "none that it names"
+    raise BackendError(
+        f"the server supports protocol versions {listed}; Ostler supports {MODERN_VERSION} and "
+        f"{LEGACY_VERSIONS[0]} and older",
+        code="protocol",
+    )

@@ -1,0 +1,97 @@
+"""The connection to a server, as the client uses it; over pipes or HTTP."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+import msgspec
+
+from ostler.core.errors import BackendError
+
+MAX_CALL_SECONDS = 24 * 3600.0
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """A progress notification of a running request."""
+
+    progress: float = 0
+    total: float | None = None
+    message: str = ""
+
+
+OnProgress = Callable[[Progress], None]
+OnNotification = Callable[[str, Mapping[str, Any]], None]
+OnRequest = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
+
+
+class ServerGone(BackendError):
+    """The connection ended before the answer; whether the request had an effect is unknown."""
+
+    code = "server_gone"
+
+
+class ServerTimeout(BackendError):
+    """The server did not answer in time; the request was cancelled."""
+
+    code = "timeout"
+
+
+class Connection(Protocol):
+    """A connection to a running server."""
+
+    @property
+    def closed(self) -> str:
+        """Why the connection ended, or an empty string."""
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], *, timeout: float | None, on_progress: OnProgress | None = None
+    ) -> Any:
+        """Send a request and return its result. Each progress notification restarts the timeout.
+
+        Raises `RpcError` for an error response, `ServerTimeout`, or `ServerGone` if the connection ended.
+        """
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+class ConnectionHandler:
+    """What a connection does with messages from the server; the client sets both."""
+
+    def __init__(self) -> None:
+        self.on_notification: OnNotification = lambda method, params: None
+        self.on_request: OnRequest | None = None
+
+
+Connect = Callable[[ConnectionHandler], Awaitable[Connection]]
+
+
+def read_progress(params: Mapping[str, Any]) -> Progress:
+    """Return the progress of a notification; values of a wrong type are ignored."""
+    progress, total, message = params.get("progress"), params.get("total"), params.get("message")
+    return Progress(
+        float(progress) if isinstance(progress, int | float) else 0.0,
+        float(total) if isinstance(total, int | float) else None,
+        message[:500] if isinstance(message, str) else "",
+    )
+
+
+class ResettableTimeout:
+    """A time limit that can be restarted, up to a maximum for the whole request."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._scope = asyncio.timeout(seconds)
+        self._end = asyncio.get_running_loop().time() + MAX_CALL_SECONDS
+
+    def restart(self) -> None:
+        if self._seconds is not None and not self._scope.expired():
+            now = asyncio.get_running_loop().time()
+            self._scope.reschedule(min(now + self._seconds, self._end))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with self._scope:
+            yield

@@ -1,0 +1,39 @@
+"""Answers a server's questions to the user (elicitation) with the session's questions."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from ostler.core.permission import Question, QuestionReply
+from ostler.text.sanitise import sanitise
+from ostler.wire.mcp import ELICIT
+
+MAX_QUESTIONS = 10
+MAX_TEXT = 4000
+
+Ask = Callable[[Question], Awaitable[QuestionReply]]
+
+
+async def answer_requests(requests: Any, ask: Ask) -> dict[str, Any]:
+    """Answer the input requests of a result, in order; requests that are not questions are left out."""
+    answers: dict[str, Any] = {}
+    for key, request in requests.items() if isinstance(requests, dict) else ():
+        if isinstance(request, dict) and request.get("method") == ELICIT and isinstance(request.get("params"), dict):
+            answers[key] = await answer_request(request["params"], ask)
+    return answers
+
+
+async def answer_request(params: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
+    """Ask the user a server's question and return the answer in the protocol's form."""
+    message, schema, url = params.get("message"), params.get("requestedSchema"), params.get("url")
+    question = Question(
+        "",
+        sanitise(message)[:MAX_TEXT] if isinstance(message, str) else "",
+        schema if isinstance(schema, dict) and not isinstance(url, str) else None,
+        url if isinstance(url, str) and url.startswith(("https://", "http://")) else "",
+    )
+    if question.schema is None and not question.url:
+        return {"action": "decline"}
+    reply = await ask(question)
+    if reply.action != "accept" or question.url:
+        return {"action": reply.action}
+    return {"action": "accept", "content": reply.content or {}}

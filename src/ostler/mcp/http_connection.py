@@ -1,0 +1,278 @@
+"""A connection to a remote server over streamable HTTP: one POST per message, answered with JSON or an event stream."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ostler.core.errors import BackendError, UsageError
+from ostler.http.client import HttpClient, HttpResponse
+from ostler.http.dialer import Dialer
+from ostler.http.proxy import proxy_for
+from ostler.http.sse import EventTooLongError, SseSplitter
+from ostler.http.url import match_url, origin_from_match, percent_encode
+from ostler.mcp.connection import (
+    Connection,
+    ConnectionHandler,
+    OnProgress,
+    ResettableTimeout,
+    ServerGone,
+    ServerTimeout,
+    read_progress,
+)
+from ostler.mcp.server_entry import ServerEntry
+from ostler.text.sanitise import sanitise
+from ostler.wire.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
+from ostler.wire.jsonrpc_lines import InvalidJsonLine, decode, encode
+from ostler.wire.mcp import CALL_TOOL, INITIALIZE, META, PROGRESS, VERSION_META
+
+MAX_BODY_BYTES = 16 * 1024 * 1024
+CLOSE_SECONDS = 2.0
+_RESERVED_HEADERS = frozenset({"host", "content-length", "content-type", "accept", "transfer-encoding", "connection"})
+
+
+class HttpConnection:
+    """A remote server. Each request has its own connection, so that none is sent twice by itself."""
+
+    def __init__(
+        self, dialer: Dialer, target: str, headers: Mapping[str, str], name: str, handler: ConnectionHandler
+    ) -> None:
+        self.closed = ""
+        self._dialer = dialer
+        self._target = target
+        self._headers = [(key.lower(), value) for key, value in headers.items() if key.lower() not in _RESERVED_HEADERS]
+        self._name = name
+        self._handler = handler
+        self._last_id = 0
+        self._session_id = ""
+        self._legacy_version = ""
+        self._answers: set[asyncio.Task[None]] = set()
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], *, timeout: float | None, on_progress: OnProgress | None = None
+    ) -> Any:
+        self._last_id += 1
+        request_id = self._last_id
+        meta = {**params.get(META, {}), "progressToken": request_id}
+        frame = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": {**params, META: meta}}
+        limit = ResettableTimeout(timeout)
+        exchange = _Exchange(request_id, limit, on_progress)
+        try:
+            async with limit.running():
+                result = await self._post(frame, method, params, exchange)
+        except TimeoutError:
+            raise ServerTimeout(f"{self._name} did not answer {method} within {timeout:g} s") from None
+        if method == INITIALIZE and isinstance(result, dict):
+            self._legacy_version = str(result.get("protocolVersion", ""))[:40]
+        return result
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        await self._send_message({"jsonrpc": "2.0", "method": method, "params": dict(params)})
+
+    async def _send_message(self, frame: Mapping[str, Any]) -> None:
+        """Send a message that has no answer; a failure shows in the next request."""
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                async with self._open("POST", encode(frame), []) as response:
+                    await response.read_document(MAX_BODY_BYTES)
+        except (BackendError, TimeoutError):
+            return
+
+    async def aclose(self) -> None:
+        """End the session of a legacy server."""
+        self.closed = self.closed or "the connection was closed"
+        for task in self._answers:
+            task.cancel()
+        if self._answers:
+            await asyncio.wait(self._answers)
+        if self._session_id:
+            try:
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    async with self._open("DELETE", b"", []) as response:
+                        await response.read_document(MAX_BODY_BYTES)
+            except (BackendError, TimeoutError):
+                return
+
+    # -- exchange ------------------------------------------------------------------------------------------------
+
+    async def _post(
+        self, frame: Mapping[str, Any], method: str, params: Mapping[str, Any], exchange: "_Exchange"
+    ) -> Any:
+        async with self._open("POST", encode(frame), _metadata_headers(method, params)) as response:
+            try:
+                return await self._receive(response, method, exchange)
+            except BackendError as error:
+                if error.fault.code in ("closed", "malformed"):
+                    raise ServerGone(error.fault.message) from None
+                raise
+
+    async def _receive(self, response: HttpResponse, method: str, exchange: "_Exchange") -> Any:
+        await response.read_head()
+        if response.status != 200:
+            raise await self._status_error(response)
+        if method == INITIALIZE:
+            self._session_id = response.headers.get("mcp-session-id", "")[:500]
+        if response.headers.get("content-type", "").startswith("text/event-stream"):
+            return await self._read_events(response, exchange)
+        return exchange.take_response(_decode(await _read_body(response)))
+
+    @asynccontextmanager
+    async def _open(self, method: str, body: bytes, headers: list[tuple[str, str]]) -> AsyncIterator[HttpResponse]:
+        """Send a request on a connection of its own. Raises `BackendError` if there is none."""
+        fixed = [("accept", "application/json, text/event-stream")]
+        if body:
+            fixed.append(("content-type", "application/json"))
+        if self._session_id:
+            fixed.append(("mcp-session-id", self._session_id))
+        if self._legacy_version:
+            fixed.append(("mcp-protocol-version", self._legacy_version))
+        client = HttpClient(self._dialer)
+        response = await client.send(method, self._target, [*fixed, *headers, *self._headers], body)
+        try:
+            yield response
+        finally:
+            response.close()
+            await client.aclose()
+
+    async def _read_events(self, response: HttpResponse, exchange: "_Exchange") -> Any:
+        splitter = SseSplitter(MAX_BODY_BYTES)
+        try:
+            async for data in response.iter_data():
+                for event in splitter.feed(data):
+                    frame = _decode(event) if event.strip() else {}
+                    if "method" in frame:
+                        self._handle_message(frame, exchange)
+                    elif frame.get("id") == exchange.request_id:
+                        return exchange.take_response(frame)
+        except EventTooLongError:
+            raise BackendError("the server sent an oversized event", code="protocol") from None
+        raise ServerGone(f"{self._name} ended its answer without a result")
+
+    def _handle_message(self, frame: dict[str, Any], exchange: "_Exchange") -> None:
+        method, params = str(frame["method"]), frame.get("params")
+        params = params if isinstance(params, dict) else {}
+        if "id" in frame:
+            task = asyncio.create_task(self._answer(frame["id"], method, params))
+            self._answers.add(task)
+            task.add_done_callback(self._answers.discard)
+        elif method == PROGRESS:
+            exchange.report(params)
+        else:
+            self._handler.on_notification(method, params)
+
+    async def _answer(self, request_id: Any, method: str, params: Mapping[str, Any]) -> None:
+        """Answer a request that a legacy server sent on an event stream."""
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request_id}
+        try:
+            if method == "ping":
+                answer["result"] = {}
+            elif self._handler.on_request is None:
+                raise RpcError(METHOD_NOT_FOUND, f"{method} is not supported")
+            else:
+                answer["result"] = await self._handler.on_request(method, params)
+        except RpcError as error:
+            answer["error"] = {"code": error.code, "message": error.message}
+        await self._send_message(answer)
+
+    async def _status_error(self, response: HttpResponse) -> Exception:
+        """Return the error for a status other than 200; a JSON-RPC error in the body is returned as such."""
+        status = response.status
+        body = await response.read_rest(MAX_BODY_BYTES, CLOSE_SECONDS)
+        if status in (401, 403):
+            return BackendError(
+                f"{self._name} refused the request (HTTP {status})",
+                code="unauthorized",
+                hint="set its Authorization header, or store a token with `ostler mcp token`; OAuth is not supported",
+            )
+        if status == 404 and self._session_id:
+            self.closed = "its session has expired"
+            return ServerGone(f"{self._name}: {self.closed}")
+        try:
+            frame = _decode(body)
+        except BackendError:
+            frame = {}
+        if isinstance(frame.get("error"), dict):
+            error = frame["error"]
+            code = error.get("code")
+            return RpcError(
+                code if isinstance(code, int) else INTERNAL_ERROR, str(error.get("message"))[:500], error.get("data")
+            )
+        if 400 <= status < 500:
+            return RpcError(INTERNAL_ERROR, f"HTTP {status} {sanitise(body[:200].decode('utf-8', 'replace')).strip()}")
+        return BackendError(f"{self._name} answered with HTTP {status}", code="http")
+
+
+class _Exchange:
+    """One request: its id, time limit and progress."""
+
+    def __init__(self, request_id: int, limit: ResettableTimeout, on_progress: OnProgress | None) -> None:
+        self.request_id = request_id
+        self._limit = limit
+        self._on_progress = on_progress
+
+    def report(self, params: Mapping[str, Any]) -> None:
+        if params.get("progressToken") == self.request_id:
+            self._limit.restart()
+            if self._on_progress:
+                self._on_progress(read_progress(params))
+
+    def take_response(self, frame: Mapping[str, Any]) -> Any:
+        """Return the result. Raises `RpcError` for an error response."""
+        error = frame.get("error")
+        if error is None:
+            return frame.get("result")
+        error = error if isinstance(error, dict) else {"message": str(error)}
+        code, message = error.get("code"), error.get("message")
+        raise RpcError(
+            code if isinstance(code, int) else INTERNAL_ERROR,
+            message if isinstance(message, str) else "error without a message",
+            error.get("data"),
+        )
+
+
+def _metadata_headers(method: str, params: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the headers that repeat parts of a modern request; none for a legacy one."""
+    version = params.get(META, {}).get(VERSION_META)
+    if version is None:
+        return []
+    headers = [("mcp-protocol-version", version), ("mcp-method", method)]
+    return [*headers, ("mcp-name", _header_value(params["name"]))] if method == CALL_TOOL else headers
+
+
+def _header_value(text: str) -> str:
+    """Return a value for a header; base64 if it is not plain text."""
+    is_plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?")
+    return text if is_plain else f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
+async def _read_body(response: HttpResponse) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for data in response.iter_data():
+        parts.append(data)
+        size += len(data)
+        if size > MAX_BODY_BYTES:
+            raise BackendError("the server's answer is too large", code="protocol")
+    return b"".join(parts)
+
+
+def _decode(data: bytes) -> dict[str, Any]:
+    try:
+        frame = decode(data)
+    except InvalidJsonLine:
+        raise BackendError("the server's answer is not JSON", code="protocol") from None
+    if not isinstance(frame, dict):
+        raise BackendError("the server's answer is not an object", code="protocol")
+    return frame
+
+
+async def connect_http(entry: ServerEntry, handler: ConnectionHandler, environ: Mapping[str, str]) -> Connection:
+    """Return a connection to a remote server; it is first used by the first request. Raises `UsageError`."""
+    parts = match_url(entry.url)
+    if parts is None or parts["user"]:
+        raise UsageError(f"the url of the MCP server {entry.name} is not a valid URL")
+    origin = origin_from_match(parts)
+    target = percent_encode(parts["path"] or "/") + (f"?{percent_encode(parts['query'])}" if parts["query"] else "")
+    dialer = Dialer(origin, proxy=proxy_for(origin, environ))
+    return HttpConnection(dialer, target, entry.headers, f"MCP server {entry.name}", handler)

@@ -1,0 +1,310 @@
+"""One configured server: started when needed, shared by all calls, restarted a limited number of times."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from ostler.core.errors import BackendError, OstlerError, ToolError
+from ostler.mcp.client import Ask, McpClient
+from ostler.mcp.connection import Connect, ConnectionHandler, OnProgress, ServerGone
+from ostler.mcp.server_entry import ServerEntry
+from ostler.mcp.tool_list_cache import CachedServer, ToolListCache
+from ostler.text.sanitise import sanitise
+from ostler.wire.jsonrpc import RpcError
+from ostler.wire.mcp import Era, ServerDescription, ServerTool
+
+ServerState = Literal["stopped", "starting", "ready", "failed", "disabled"]
+MAX_TOOLS = 128
+MAX_FAILURES = 3
+MAX_ERROR = 500
+MAX_INSTRUCTIONS = 2000
+
+
+class ServerStatus(msgspec.Struct, frozen=True):
+    """The state of a server, for people. `detail` is the error, or what is known about the server."""
+
+    name: str
+    state: ServerState
+    detail: str = ""
+    tools: int = 0
+
+
+class McpServer:
+    """A configured server. `on_change` is called after each change of its state or its tools."""
+
+    def __init__(
+        self,
+        entry: ServerEntry,
+        connect: Connect,
+        cache: ToolListCache,
+        version: str,
+        *,
+        interactive: bool,
+        on_change: Callable[["McpServer"], None] = lambda server: None,
+    ) -> None:
+        self.entry = entry
+        self.on_change = on_change
+        self.description: ServerDescription | None = None
+        self.tools: tuple[ServerTool, ...] = ()
+        self.instructions = ""
+        self._given_instructions = ""
+        self.left_out = 0
+        self._connect = connect
+        self._cache = cache
+        self._version = version
+        self._interactive = interactive
+        self._enabled = entry.enabled
+        self._client: McpClient | None = None
+        self._starting: asyncio.Task[McpClient] | None = None
+        self._refreshing: asyncio.Task[None] | None = None
+        self._failures = 0
+        self._error = entry.problem
+        self._era: Era | None = None
+        self._is_fresh = False
+        self._load_cache()
+
+    def _load_cache(self) -> None:
+        if cached := self._cache.load(self.entry.digest):
+            self._era = cached.era
+            self._set_tools(cached.tools)
+            self.instructions = cached.instructions
+            self._is_fresh = cached.is_fresh
+
+    # -- state ---------------------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> ServerStatus:
+        name, count = self.entry.name, len(self.tools)
+        if not self._enabled:
+            return ServerStatus(name, "disabled")
+        if self._starting:
+            return ServerStatus(name, "starting", "", count)
+        if self._client and not (closed := self._client.connection.closed):
+            return ServerStatus(name, "ready", self._describe(), count)
+        error = self._error or (shorten(closed) if self._client else "")
+        return ServerStatus(name, "failed" if error else "stopped", error, count)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its tools can be called: it is enabled and did not fail too often."""
+        return self._enabled and not self.entry.problem and self._failures < MAX_FAILURES
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether its known tools are offered; a call of a server that failed too often returns the reason."""
+        return self._enabled and not self.entry.problem
+
+    @property
+    def needs_start(self) -> bool:
+        """Whether it should be started in the background, because its current tools are not known."""
+        return self.is_usable and not self._is_fresh
+
+    def _describe(self) -> str:
+        found = self.description
+        return f"{found.name} {found.version} (MCP {found.protocol})".strip() if found else ""
+
+    def _changed(self, error: str = "") -> None:
+        self._error = shorten(error)
+        self.on_change(self)
+
+    def _set_tools(self, tools: Sequence[ServerTool]) -> None:
+        allowed = [tool for tool in tools if self.entry.allows_tool(tool.name)]
+        self.tools = tuple(allowed[:MAX_TOOLS])
+        self.left_out = len(allowed) - len(self.tools)
+
+    # -- start and stop ------------------------------------------------------------------------------------------
+
+    async def client(self) -> McpClient:
+        """Return the connection, starting the server if necessary; parallel callers share one start.
+
+        Raises `ToolError` if it is disabled, cannot start, or has failed too often.
+        """
+        if self._client and not self._client.connection.closed:
+            return self._client
+        if self._starting is None:
+            self._check_usable()
+            if self._client:  # it ended since its last call
+                self._failures += 1
+                self._check_usable()
+            self._starting = asyncio.create_task(self._start(), name=f"start MCP server {self.entry.name}")
+            self._starting.add_done_callback(_retrieve)
+            self._changed()
+        try:
+            return await asyncio.shield(self._starting)
+        except OstlerError as error:
+            raise self._failed_error(str(error)) from None
+
+    def _check_usable(self) -> None:
+        name = self.entry.name
+        if not self._enabled:
+            raise ToolError(f"the MCP server {name} is disabled", code="server_disabled")
+        if not self.is_usable:
+            raise self._failed_error(self._error)
+
+    def _failed_error(self, reason: str) -> ToolError:
+        hint = "it stays off until the user restarts it (/mcp restart)" if self._failures >= MAX_FAILURES else ""
+        return ToolError(f"the MCP server {self.entry.name} failed: {shorten(reason)}", code="server_failed", hint=hint)
+
+    async def start_in_background(self) -> None:
+        """Start the server; a failure is only recorded."""
+        try:
+            await self.client()
+        except ToolError:
+            return
+
+    async def _start(self) -> McpClient:
+        error = ""
+        try:
+            await self._close_client()
+            async with asyncio.timeout(self.entry.start_timeout):
+                client = await self._open_client()
+            self._client = client
+            return client
+        except TimeoutError:
+            error = f"it did not start within {self.entry.start_timeout:g} s"
+            raise BackendError(error, code="timeout") from None
+        except OstlerError as failure:
+            error = str(failure)
+            raise
+        finally:
+            self._starting = None
+            self._failures += bool(error)
+            self._changed(error)
+
+    async def _open_client(self) -> McpClient:
+        """Connect, agree on the protocol and list the tools. A legacy server may end because of the probe."""
+        try:
+            return await self._try_open(self._era)
+        except ServerGone:
+            if self._era:
+                self._era = None  # probe it at the next start
+                raise
+            return await self._try_open("legacy")
+
+    async def _try_open(self, era: Era | None) -> McpClient:
+        handler = ConnectionHandler()
+        connection = await self._connect(handler)
+        client = McpClient(connection, handler, self._version, interactive=self._interactive)
+        try:
+            description = await client.start(self.entry.start_timeout, era)
+            tools = await client.list_tools(self.entry.start_timeout) if _has_tools(description) else []
+        except RpcError as error:
+            await client.aclose()
+            raise BackendError(f"it answered with an error: {error.details}", code="protocol") from None
+        except BaseException:
+            await client.aclose()
+            raise
+        client.on_tools_changed = self._refresh
+        self.description, self._era, self.instructions = description, description.era, description.instructions
+        self._accept_tools(tools)
+        return client
+
+    def _accept_tools(self, tools: Sequence[ServerTool]) -> None:
+        """Use and store a tool list that the server sent."""
+        self._set_tools(tools)
+        self._is_fresh = True
+        era = self._era or "legacy"
+        self._cache.save(self.entry.digest, CachedServer(era, tuple(tools), self.instructions, time.time()))
+
+    def _refresh(self) -> None:
+        """List the tools again, because the server says that they changed."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self._list_again(), name=f"tools of {self.entry.name}")
+
+    async def _list_again(self) -> None:
+        client = self._client
+        if client is None:
+            return
+        try:
+            self._accept_tools(await client.list_tools(self.entry.start_timeout))
+        except (RpcError, OstlerError) as error:
+            self._changed(f"its tools could not be listed: {error}")
+            return
+        self._changed()
+
+    async def restart(self) -> None:
+        """Stop the server, forget its failures and start it again."""
+        await self._stop()
+        self._failures, self._enabled = 0, True
+        self._error = self.entry.problem
+        await self.start_in_background()
+
+    async def disable(self) -> None:
+        await self._stop()
+        self._enabled = False
+        self._changed()
+
+    async def aclose(self) -> None:
+        """Stop the server; nothing of it is left afterwards."""
+        self.on_change = lambda server: None
+        await self._stop()
+
+    async def _stop(self) -> None:
+        tasks = [task for task in (self._starting, self._refreshing) if task and not task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await self._close_client()
+
+    async def _close_client(self) -> None:
+        client, self._client = self._client, None
+        if client:
+            await client.aclose()
+
+    def take_instructions(self) -> str:
+        """Return the server's instructions for the model, shortened; each text once."""
+        text = shorten(self.instructions, MAX_INSTRUCTIONS)
+        if text == self._given_instructions:
+            return ""
+        self._given_instructions = text
+        return text
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def find_tool(self, name: str) -> ServerTool | None:
+        """Return the current declaration of a tool, or None if the server has no such tool."""
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], ask: Ask, on_progress: OnProgress | None = None
+    ) -> dict[str, Any]:
+        """Call a tool. Raises `ToolError`, or `ServerGone` if the server ended during the call."""
+        client = await self.client()
+        try:
+            result = await client.call_tool(
+                name, arguments, timeout=self.entry.call_timeout, ask=ask, on_progress=on_progress
+            )
+        except ServerGone as error:
+            self._note_end(client, error)
+            raise
+        except RpcError as error:
+            raise ToolError(f"{name}: {shorten(error.details)}", code="server_error") from None
+        except BackendError as error:
+            raise ToolError(error.fault.message, code=error.fault.code) from None
+        self._failures = 0
+        return result
+
+    def _note_end(self, client: McpClient, error: BackendError) -> None:
+        """Record that the server ended; parallel calls report the same end once."""
+        if self._client is client and not self._error:
+            self._changed(error.fault.message)
+
+
+def _retrieve(task: asyncio.Task[McpClient]) -> None:
+    """Mark the error of a start as handled: it is part of the server's state."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _has_tools(description: ServerDescription) -> bool:
+    return "tools" in description.capabilities
+
+
+def shorten(text: str, limit: int = MAX_ERROR) -> str:
+    """Return a text of a server without control characters, shortened."""
+    cleaned = sanitise(text).strip()
+    return cleaned if len(cleaned) <= limit else f"{cleaned[:limit]}…"

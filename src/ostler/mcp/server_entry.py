@@ -1,0 +1,59 @@
+"""How to reach one configured MCP server, with all references filled in."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+
+import msgspec
+
+DEFAULT_START_TIMEOUT = 30.0
+DEFAULT_CALL_TIMEOUT = 120.0
+ToolSwitches = tuple[tuple[str, bool], ...]
+
+
+class ServerEntry(msgspec.Struct, frozen=True):
+    """A configured server. `command` starts a local one, `url` addresses a remote one.
+
+    `env` is the complete environment of a local server, `secrets` are values that must not appear in logs. `problem`
+    says why the entry cannot be used. `origin` is the file that configures it.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    cwd: str = "."
+    url: str = ""
+    headers: Mapping[str, str] = {}
+    start_timeout: float = DEFAULT_START_TIMEOUT
+    call_timeout: float = DEFAULT_CALL_TIMEOUT
+    required: bool = False
+    enabled: bool = True
+    tools: ToolSwitches = ()
+    secrets: tuple[str, ...] = ()
+    problem: str = ""
+    origin: str = ""
+    settings_digest: str = ""
+
+    @property
+    def place(self) -> str:
+        """The command or URL, for people."""
+        return self.url or " ".join(self.command)
+
+    @property
+    def digest(self) -> str:
+        """A digest of the configuration: what was cached or approved is valid only for the same one."""
+        parts = [self.name, *self.command, self.url, self.cwd, self.settings_digest]
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def allows_tool(self, tool: str) -> bool:
+        """Return whether the entry's switches allow a tool of the server; the last match decides."""
+        return next((enabled for glob, enabled in reversed(self.tools) if fnmatchcase(tool, glob)), True)
+
+
+def read_switches(value: Mapping[str, bool] | Sequence[str] | None) -> ToolSwitches:
+    """Return the switches of a `tools` setting: names with true or false, or a list of the only tools."""
+    if value is None:
+        return ()
+    if isinstance(value, Mapping):
+        return tuple(value.items())
+    return (("*", False), *((name, True) for name in value))

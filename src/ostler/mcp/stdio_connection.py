@@ -1,0 +1,127 @@
+"""A connection to a local server: a child process that speaks JSON-RPC over its pipes."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from ostler.core.errors import BackendError
+from ostler.mcp.connection import (
+    Connection,
+    ConnectionHandler,
+    OnProgress,
+    ResettableTimeout,
+    ServerGone,
+    ServerTimeout,
+    read_progress,
+)
+from ostler.mcp.server_entry import ServerEntry
+from ostler.stdio_rpc.program import Launch, RpcProgram, start_program
+from ostler.wire.jsonrpc import MCP_CANCEL, METHOD_NOT_FOUND, Params, RpcError
+from ostler.wire.mcp import CALL_TOOL, META, PROGRESS
+
+MAX_RESPONSE_BYTES = 16 * 1024 * 1024
+LEAVE_TIMEOUT = 1.0  # seconds to exit after its input was closed
+MAX_INVALID_LINES = 1000  # a program that prints more is not an MCP server
+
+
+class StdioConnection:
+    """A running server process. Its process tree ends with `aclose`, or when Ostler ends."""
+
+    def __init__(self, program: RpcProgram, handler: "_MessageHandler") -> None:
+        self._program = program
+        self._handler = handler
+
+    @property
+    def closed(self) -> str:
+        return str(self._program.peer.closed or "")
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], *, timeout: float | None, on_progress: OnProgress | None = None
+    ) -> Any:
+        limit = ResettableTimeout(timeout)
+        token = self._handler.add_progress(limit, on_progress)
+        meta = {**params.get(META, {}), "progressToken": token}
+        try:
+            async with limit.running():
+                return await self._program.request(
+                    method,
+                    {**params, META: meta},
+                    max_response_bytes=MAX_RESPONSE_BYTES,
+                    shorten=method == CALL_TOOL,
+                )
+        except TimeoutError:
+            text = f"{self._program.launch.name} did not answer {method} within {timeout:g} s"
+            raise ServerTimeout(f"{text}{self._program.stderr_tail()}") from None
+        except BackendError as error:
+            raise ServerGone(error.fault.message) from None
+        finally:
+            self._handler.remove_progress(token)
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        self._program.peer.notify(method, params)
+
+    async def aclose(self) -> None:
+        await self._program.stop(LEAVE_TIMEOUT)
+
+
+class _MessageHandler:
+    """Passes the server's messages on: progress to the request that it belongs to, the rest to the client."""
+
+    def __init__(self, handler: ConnectionHandler) -> None:
+        self._client = handler
+        self._progress: dict[int, tuple[ResettableTimeout, OnProgress | None]] = {}
+        self._last_token = 0
+
+    def add_progress(self, limit: ResettableTimeout, on_progress: OnProgress | None) -> int:
+        self._last_token += 1
+        self._progress[self._last_token] = (limit, on_progress)
+        return self._last_token
+
+    def remove_progress(self, token: int) -> None:
+        self._progress.pop(token, None)
+
+    def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
+        if method == "ping":
+            return _empty_result()
+        if self._client.on_request is None:
+            raise RpcError(METHOD_NOT_FOUND, f"{method} is not supported")
+        return self._client.on_request(method, params)
+
+    def handle_notification(self, method: str, params: Params) -> None:
+        if method != PROGRESS:
+            self._client.on_notification(method, params)
+            return
+        token = params.get("progressToken")
+        limit, on_progress = self._progress.get(token, (None, None)) if isinstance(token, int) else (None, None)
+        if limit:
+            limit.restart()
+        if on_progress:
+            on_progress(read_progress(params))
+
+
+async def _empty_result() -> dict[str, Any]:
+    return {}
+
+
+async def connect_stdio(
+    entry: ServerEntry, handler: ConnectionHandler, on_stderr: Callable[[bytes], None]
+) -> Connection:
+    """Start a local server. Raises `UsageError` if its program cannot be started."""
+    program, *args = entry.command
+    launch = Launch(program, tuple(args), entry.env, entry.cwd, f"MCP server {entry.name}")
+    messages = _MessageHandler(handler)
+    process = await start_program(
+        launch,
+        messages,
+        cancel_method=MCP_CANCEL,
+        on_stderr=on_stderr,
+        on_invalid_line=lambda line: count_invalid_line(),
+    )
+    invalid_lines = 0
+
+    def count_invalid_line() -> None:
+        nonlocal invalid_lines
+        invalid_lines += 1
+        if invalid_lines == MAX_INVALID_LINES:
+            process.peer.end("it prints text that is not JSON-RPC")
+
+    return StdioConnection(process, messages)

@@ -1,0 +1,131 @@
+"""The tools of all configured MCP servers, for the tool host of one session."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ostler.core.errors import BackendError
+from ostler.core.protocols import BackendContext, Tool
+from ostler.mcp.approved_tools import ApprovedTools
+from ostler.mcp.server import McpServer, ServerStatus
+from ostler.mcp.tool import McpTool
+from ostler.mcp.tool_names import server_prefixes, tool_names
+from ostler.mcp.tool_search import LIST_TOKENS, list_cost, server_summary
+
+Report = Callable[[BackendContext, McpServer], None]
+
+
+class McpToolSource:
+    """Servers that start in the background; their tools are available from the last known list, or once they run.
+
+    `report` is called with each change of a server's state while the source is open.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[McpServer],
+        approved: Callable[[McpServer], ApprovedTools],
+        report: Report = lambda context, server: None,
+    ) -> None:
+        self._servers = {server.entry.name: server for server in servers}
+        self._prefixes = server_prefixes(list(self._servers))
+        self._approved = {name: approved(server) for name, server in self._servers.items()}
+        self._report = report
+        self._context: BackendContext | None = None
+        self._on_change: Callable[[], None] = lambda: None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._tools: dict[str, Tool[Any]] | None = None
+        self._cost: int | None = None
+        self._summaries: dict[str, str] | None = None
+
+    def open(self, context: BackendContext, on_change: Callable[[], None] = lambda: None) -> None:
+        """Start the servers whose tools are not known, in the background."""
+        self._context, self._on_change = context, on_change
+        for server in self._servers.values():
+            server.on_change = self._handle_change
+            if server.needs_start:
+                self._run(server.start_in_background())
+            elif server.status.state == "failed":
+                self._report(context, server)
+
+    def tools(self) -> Mapping[str, Tool[Any]]:
+        """Return the tools by name. The same objects are returned until a list changes."""
+        if self._tools is None:
+            self._tools = {tool.spec.name: tool for server in self._servers.values() for tool in self._tools_of(server)}
+        return self._tools
+
+    def _tools_of(self, server: McpServer) -> list[McpTool]:
+        if not server.is_listed:
+            return []
+        name = server.entry.name
+        prefix = self._prefixes[name]
+        names = tool_names(prefix, [tool.name for tool in server.tools], self._prefixes.values())
+        return [McpTool(server, tool, names[tool.name], prefix, self._approved[name]) for tool in server.tools]
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether the tools are too many to list all of them in each request."""
+        if self._cost is None:
+            self._cost = list_cost(tool.spec for tool in self.tools().values())
+        return self._cost > LIST_TOKENS
+
+    def summaries(self) -> dict[str, str]:
+        """Return the usable servers by the first part of their tools' names, with a line about each.
+
+        The text stays the same while the source is open, because it is part of the beginning of each request.
+        """
+        if self._summaries is None:
+            self._summaries = {
+                self._prefixes[name]: server_summary(server.instructions)
+                for name, server in self._servers.items()
+                if server.is_usable
+            }
+        return self._summaries
+
+    def statuses(self) -> list[ServerStatus]:
+        return [server.status for server in self._servers.values()]
+
+    def server(self, name: str) -> McpServer | None:
+        return self._servers.get(name)
+
+    async def wait_required(self) -> None:
+        """Wait for the servers that the session needs. Raises `BackendError` if one of them fails."""
+        required = [
+            server for server in self._servers.values() if server.entry.required and server.status.state != "disabled"
+        ]
+        await asyncio.gather(*(server.start_in_background() for server in required))
+        for server in required:
+            if server.status.state != "ready":
+                raise BackendError(
+                    f"the required MCP server {server.entry.name} failed: {server.status.detail}",
+                    code="mcp",
+                    hint=f"see `ostler mcp test {server.entry.name}`, or set mcp.{server.entry.name}.required to false",
+                )
+
+    async def wait_for(self, tool: str) -> None:
+        """Wait for the first tool list of the server whose tool a call names, if it is being started."""
+        for name, server in self._servers.items():
+            prefix = self._prefixes[name]
+            named = tool.removeprefix("mcp__").replace("__", "_").replace(".", "_").startswith(f"{prefix}_")
+            if named and not server.tools and server.status.state == "starting":
+                await server.start_in_background()
+
+    async def aclose(self) -> None:
+        """Stop all servers; nothing of them is left afterwards."""
+        self._context = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*(server.aclose() for server in self._servers.values()))
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _run(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _handle_change(self, server: McpServer) -> None:
+        self._tools = self._cost = None
+        if self._context:
+            self._report(self._context, server)
+            self._on_change()

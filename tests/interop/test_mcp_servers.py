@@ -1,0 +1,99 @@
+"""MCP servers of other people, from npm and PyPI, used by `ostler tool call` (slow tests)."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from installer import installed_package, root_folder
+
+pytestmark = [pytest.mark.slow, pytest.mark.req("MC-1", "MC-6"), pytest.mark.timeout(600)]
+
+
+def python_server(name):
+    """Return the command of a server that pip installs into its own environment."""
+    home = root_folder() / "mcp"
+    if not (home / "bin" / "python").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True, timeout=120)
+    if not (home / "bin" / name).exists():
+        command = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", name]
+        if subprocess.run(command, capture_output=True, check=False, timeout=300).returncode:
+            pytest.skip(f"pip cannot install {name}")
+    return [str(home / "bin" / name)]
+
+
+def node_server(name):
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    file = installed_package(name, f"@modelcontextprotocol/{name}", f"@modelcontextprotocol/{name}/dist/index.js")
+    return ["node", str(file)]
+
+
+CASES = {
+    "time": (lambda: python_server("mcp-server-time"), "get_current_time", {"timezone": "UTC"}, '"timezone": "UTC"'),
+    "git": (lambda: [*python_server("mcp-server-git")], "git_status", {"repo_path": "."}, "On branch"),
+    "everything": (lambda: node_server("server-everything"), "echo", {"message": "hi"}, "Echo: hi"),
+    "filesystem": (lambda: [*node_server("server-filesystem"), "."], "list_directory", {"path": "."}, "[FILE] a.txt"),
+    "memory": (lambda: node_server("server-memory"), "search_nodes", {"query": "x"}, '"entities"'),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_server_is_used(name, tmp_path):
+    make_command, tool, arguments, expected = CASES[name]
+    work, home = tmp_path / "work", tmp_path / "home"
+    work.mkdir()
+    (home / ".ostler").mkdir(parents=True)
+    (work / "a.txt").touch()
+    subprocess.run(["git", "init", "-q", str(work)], check=True)
+    entry = {"command": make_command(), "cwd": "{workspace}", "environment": {"MEMORY_FILE_PATH": str(home / "m")}}
+    (home / ".ostler" / "config.json").write_text(json.dumps({"mcp": {"peer": entry}}))
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "ostler", "tool", "call", "--allow", "*", f"peer_{tool}", json.dumps(arguments)],
+        cwd=work,
+        env={**os.environ, "HOME": str(home)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    result = json.loads(done.stdout)
+    assert result["status"] == "ok", result
+    assert expected in result["for_model"]
+
+
+SDK_CLIENT = """
+import asyncio, sys
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+async def main():
+    server = StdioServerParameters(command=sys.argv[1], args=["-P", "-m", "ostler", "mcp", "serve"])
+    async with Client(stdio_client(server)) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        result = await client.call_tool("read", {"path": "a.txt"})
+        denied = await client.call_tool("write", {"path": "b.txt", "content": "x"})
+        print("read" in names, result.content[0].text.strip(), denied.is_error)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.req("MC-5")
+def test_client_of_the_official_sdk_is_served(tmp_path):
+    python_server("mcp-server-time")  # installs the SDK
+    (tmp_path / "a.txt").write_text("hello")
+    done = subprocess.run(
+        [str(root_folder() / "mcp" / "bin" / "python"), "-c", SDK_CLIENT, sys.executable],
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout.split() == ["True", "1", "hello", "True"], done.stderr

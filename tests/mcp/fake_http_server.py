@@ -1,0 +1,117 @@
+"""A remote MCP server for tests: streamable HTTP in a thread, in one era, with JSON or event streams."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+MODERN = "2026-07-28"
+VERSION = "io.modelcontextprotocol/protocolVersion"
+ECHO = {"name": "echo", "description": "Echo.", "inputSchema": {"type": "object"}}
+WAIT = {"name": "wait", "description": "Wait.", "inputSchema": {"type": "object"}}
+CUT = {"name": "cut", "description": "Close the connection.", "inputSchema": {"type": "object"}}
+
+
+class FakeHttpServer:
+    """Serves from `with` on. `requests` has the headers and the body of each request."""
+
+    def __init__(self, era="modern", *, streams=False, token=""):
+        self.era, self.streams, self.token = era, streams, token
+        self.requests = []
+        self.sessions = {"session-1"}
+        self.released = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *args: _Handler(self, *args))
+        self._server.daemon_threads = True
+        self._server.handle_error = lambda *args: None  # clients close connections early
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self._server.server_port}/mcp?team=a"
+
+    def __enter__(self):
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.released.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def methods(self):
+        return [body.get("method") for _, body in self.requests if body]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, fake, *args):
+        self.fake = fake
+        super().__init__(*args)
+
+    def log_message(self, *args):
+        pass
+
+    def do_DELETE(self):
+        self.fake.requests.append((dict(self.headers), {"method": "DELETE"}))
+        self.answer(200, b"")
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.fake.requests.append(({key.lower(): value for key, value in self.headers.items()}, body))
+        if self.fake.token and self.headers.get("authorization") != f"Bearer {self.fake.token}":
+            return self.answer(401, b"who are you?")
+        if "id" not in body or "method" not in body:
+            return self.answer(202, b"")
+        is_modern = body.get("params", {}).get("_meta", {}).get(VERSION) == MODERN
+        if is_modern != (self.fake.era == "modern"):
+            return self.answer(400, b"Bad Request")
+        if is_modern and (
+            self.headers.get("mcp-method") != body["method"]
+            or (body["method"] == "tools/call" and self.headers.get("mcp-name") != body["params"]["name"])
+        ):
+            return self.reply(400, {"id": body["id"], "error": {"code": -32020, "message": "headers"}})
+        if (
+            not is_modern
+            and body["method"] != "initialize"
+            and self.headers.get("mcp-session-id") not in self.fake.sessions
+        ):
+            return self.answer(404, b"")
+        return self.handle_request(body, is_modern)
+
+    def handle_request(self, body, is_modern):
+        capabilities = {"tools": {}}
+        match body["method"]:
+            case "server/discover":
+                result = {"supportedVersions": [MODERN], "capabilities": capabilities}
+            case "initialize":
+                result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": {"name": "far"}}
+            case "tools/list":
+                result = {"tools": [ECHO, WAIT, CUT]}
+            case "tools/call" if body["params"]["name"] == "cut":
+                self.close_connection = True
+                return self.wfile.write(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"
+                )
+            case "tools/call":
+                if body["params"]["name"] == "wait":
+                    self.fake.released.wait(30)
+                result = {"content": [{"type": "text", "text": f"far: {body['params']['arguments'].get('text')}"}]}
+        headers = {"mcp-session-id": "session-1"} if body["method"] == "initialize" else {}
+        return self.reply(200, {"id": body["id"], "result": result}, body, headers)
+
+    def reply(self, status, frame, request=None, headers=None):
+        frame = {"jsonrpc": "2.0", **frame}
+        if status != 200 or not self.fake.streams or not request:
+            return self.answer(status, json.dumps(frame).encode(), "application/json", headers)
+        token = request["params"]["_meta"]["progressToken"]
+        progress = {"method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "total": 2}}
+        events = "".join(f"event: message\ndata: {json.dumps(item)}\n\n" for item in (progress, frame))
+        return self.answer(200, f": hello\n\n{events}".encode(), "text/event-stream", headers)
+
+    def answer(self, status, data, kind="text/plain", headers=None):
+        self.send_response(status)
+        for name, value in {"content-type": kind, "content-length": str(len(data)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)

@@ -1,0 +1,236 @@
+"""An MCP server for tests, as a script without dependencies: `fake_mcp_server.py [--era E] [--mode M] [--folder F]`.
+
+It writes the frames that it receives to `F/frames.jsonl`, and its process id to `F/pids`. It reads the tools that it
+adds to its own from `F/tools.json`.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--era", default="both", choices=["modern", "legacy", "both", "silent", "fragile"])
+parser.add_argument("--mode", default="ok", choices=["ok", "exit", "never", "garbage", "flood", "pages", "mute"])
+parser.add_argument("--folder", default="")
+parser.add_argument("--name", default="fake")
+parser.add_argument("--instructions", default="")
+args = parser.parse_args()
+
+MODERN = "2026-07-28"
+VERSION = "io.modelcontextprotocol/protocolVersion"
+TOOLS = [
+    {
+        "name": "echo",
+        "description": "Echo a text.",
+        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    },
+    {"name": "slow", "description": "Report progress.", "inputSchema": {"type": "object"}},
+    {"name": "wait", "description": "Wait until cancelled.", "inputSchema": {"type": "object"}},
+    {"name": "crash", "description": "End the server.", "inputSchema": {"type": "object"}},
+    {
+        "name": "crash_once",
+        "description": "End the server once.",
+        "inputSchema": {"type": "object"},
+        "annotations": {"readOnlyHint": True},
+    },
+    {"name": "fail", "description": "Fail.", "inputSchema": {"type": "object"}},
+    {"name": "refuse", "description": "Answer with a protocol error.", "inputSchema": {"type": "object"}},
+    {"name": "environment", "description": "Return the environment.", "inputSchema": {"type": "object"}},
+    {"name": "picture", "description": "Return many kinds of content.", "inputSchema": {"type": "object"}},
+    {"name": "big", "description": "Return a giant text.", "inputSchema": {"type": "object"}},
+    {"name": "structured", "description": "Return structured content only.", "inputSchema": {"type": "object"}},
+    {"name": "ask", "description": "Ask the user.", "inputSchema": {"type": "object"}},
+    {"name": "grow", "description": "Add a tool and announce it.", "inputSchema": {"type": "object"}},
+]
+
+
+def folder():
+    return Path(args.folder) if args.folder else None
+
+
+def send(frame):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **frame}) + "\n")
+    sys.stdout.flush()
+
+
+def reply(request_id, result):
+    send({"id": request_id, "result": result})
+
+
+def fail(request_id, code, message, data=None):
+    send({"id": request_id, "error": {"code": code, "message": message, **({"data": data} if data else {})}})
+
+
+def tools():
+    extra = folder() / "tools.json" if folder() else None
+    return [*TOOLS, *(json.loads(extra.read_text()) if extra and extra.exists() else [])]
+
+
+def listing(params):
+    if args.mode != "pages":
+        return {"tools": tools()}
+    start = int(params.get("cursor", 0))
+    page = {"tools": tools()[start : start + 3]}
+    return {**page, "nextCursor": str(start + 3)} if start + 3 < len(tools()) else page
+
+
+def text(value, **more):
+    return {"content": [{"type": "text", "text": value}], **more}
+
+
+def call(request_id, params, is_modern):
+    name, arguments = params["name"], params.get("arguments", {})
+    done = {"resultType": "complete"} if is_modern else {}
+    token = params.get("_meta", {}).get("progressToken")
+    if name == "echo":
+        return reply(request_id, {**done, **text(f"{args.name}: {arguments['text']}")})
+    if name == "slow":
+        for step in range(1, 4):
+            time.sleep(0.3)
+            progress = {"progressToken": token, "progress": step, "total": 3, "message": f"step {step}"}
+            send({"method": "notifications/progress", "params": progress})
+        return reply(request_id, {**done, **text("finished")})
+    if name == "wait":
+        return None
+    if name == "crash" or (name == "crash_once" and not (folder() / "crashed").exists()):
+        if folder():
+            (folder() / "crashed").touch()
+        sys.stderr.write("going down\n")
+        sys.stderr.flush()
+        os._exit(7)
+    if name == "crash_once":
+        return reply(request_id, {**done, **text("survived")})
+    if name == "fail":
+        return reply(request_id, {**done, **text("it failed", isError=True, structuredContent={"reason": "no disk"})})
+    if name == "refuse":
+        return fail(request_id, -32602, "no such argument")
+    if name == "environment":
+        return reply(request_id, {**done, **text(json.dumps({**os.environ, "CWD": os.getcwd()}))})
+    if name == "picture":
+        content = [
+            {"type": "text", "text": "hello"},
+            {"type": "image", "mimeType": "image/png", "data": "aGk="},
+            {"type": "image", "mimeType": "image/tiff", "data": "aGk="},
+            {"type": "audio", "mimeType": "audio/wav", "data": "aGk="},
+            {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "inside"}},
+            {"type": "resource", "resource": {"uri": "file:///b.bin", "blob": "aGk=", "mimeType": "application/zip"}},
+            {"type": "resource_link", "uri": "file:///c", "name": "c"},
+            {"type": "hologram"},
+        ]
+        return reply(request_id, {**done, "content": content, "structuredContent": {"text": "hello"}})
+    if name == "big":
+        return reply(request_id, {**done, **text("x" * 30_000_000)})
+    if name == "structured":
+        return reply(request_id, {**done, "content": [], "structuredContent": {"answer": 42}})
+    if name == "ask":
+        return ask(request_id, params, is_modern)
+    if name == "grow":
+        grown = {"name": "grown", "description": "New.", "inputSchema": {"type": "object"}}
+        TOOLS.append(grown)
+        send({"method": "notifications/tools/list_changed", "params": {}})
+        return reply(request_id, {**done, **text("grew")})
+    return fail(request_id, -32602, f"unknown tool {name}")
+
+
+QUESTION = {
+    "mode": "form",
+    "message": "Which colour?",
+    "requestedSchema": {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]},
+}
+
+
+def ask(request_id, params, is_modern):
+    if not is_modern:
+        send({"id": "question", "method": "elicitation/create", "params": QUESTION})
+        while True:
+            frame = read()
+            if frame.get("id") == "question":
+                return reply(request_id, text(json.dumps(frame.get("result", frame.get("error")))))
+    if "inputResponses" not in params:
+        requests = {"colour": {"method": "elicitation/create", "params": QUESTION}}
+        result = {"resultType": "input_required", "inputRequests": requests, "requestState": "state-1"}
+        return reply(request_id, result)
+    assert params["requestState"] == "state-1"
+    return reply(request_id, {"resultType": "complete", **text(json.dumps(params["inputResponses"]["colour"]))})
+
+
+def read():
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit(0)
+    if folder():
+        with (folder() / "frames.jsonl").open("a") as file:
+            file.write(line)
+    return json.loads(line)
+
+
+def handle(frame):
+    request_id, method, params = frame.get("id"), frame.get("method"), frame.get("params", {})
+    is_modern = params.get("_meta", {}).get(VERSION) == MODERN
+    if request_id is None:
+        return
+    if is_modern and args.era == "silent":
+        return
+    if is_modern and args.era == "fragile":
+        sys.exit(3)
+    if (is_modern and args.era == "legacy") or (method == "initialize" and args.era == "modern"):
+        fail(request_id, -32601, f"unknown method {method}")
+    elif method == "server/discover":
+        info = {"io.modelcontextprotocol/serverInfo": {"name": args.name, "version": "1.0"}}
+        capabilities = {"tools": {"listChanged": True}}
+        reply(
+            request_id,
+            {
+                "resultType": "complete",
+                "supportedVersions": [MODERN],
+                "capabilities": capabilities,
+                "instructions": args.instructions,
+                "_meta": info,
+                "ttlMs": 0,
+                "cacheScope": "private",
+            },
+        )
+    elif method == "initialize":
+        capabilities = {"tools": {"listChanged": True}}
+        reply(
+            request_id,
+            {
+                "protocolVersion": "2025-06-18",
+                "capabilities": capabilities,
+                "serverInfo": {"name": args.name, "version": "1.0"},
+                "instructions": args.instructions,
+            },
+        )
+    elif method == "tools/list":
+        reply(request_id, listing(params))
+    elif method == "tools/call":
+        call(request_id, params, is_modern)
+    elif method == "subscriptions/listen":
+        pass
+    else:
+        fail(request_id, -32601, f"unknown method {method}")
+
+
+def main():
+    if folder():
+        with (folder() / "pids").open("a") as file:
+            file.write(f"{os.getpid()}\n")
+    if args.mode == "exit":
+        sys.stderr.write("bad configuration\n")
+        sys.exit(1)
+    if args.mode == "never":
+        time.sleep(3600)
+    if args.mode == "garbage":
+        for number in range(5000):
+            print("hello, this is not JSON", number, flush=True)
+        time.sleep(3600)
+    while args.mode == "flood":
+        sys.stderr.write("flood " * 1000 + "\n")
+    while True:
+        handle(read())
+
+
+main()

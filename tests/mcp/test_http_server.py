@@ -1,0 +1,109 @@
+"""Remote servers over streamable HTTP: both eras, event streams, sessions, tokens and faults."""
+
+import json
+
+import pytest
+from tests.mcp.fake_http_server import FakeHttpServer
+
+from ostler.core.errors import ToolError
+from ostler.core.permission import QuestionReply
+from ostler.mcp.connection import ServerGone
+from ostler.mcp.http_connection import connect_http
+from ostler.mcp.server import McpServer
+from ostler.mcp.server_entry import ServerEntry
+from ostler.mcp.tool_list_cache import ToolListCache
+
+pytestmark = pytest.mark.req("MC-6")
+
+
+async def decline(question):
+    return QuestionReply("decline")
+
+
+@pytest.fixture
+async def connect(tmp_path):
+    made = []
+
+    def make(url, **changes):
+        entry = ServerEntry("far", url=url, **{"start_timeout": 10.0, "call_timeout": 10.0, **changes})
+
+        async def open_connection(handler):
+            return await connect_http(entry, handler, {})
+
+        made.append(McpServer(entry, open_connection, ToolListCache(tmp_path), "1", interactive=False))
+        return made[-1]
+
+    yield make
+    for server in made:
+        await server.aclose()
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+@pytest.mark.parametrize("streams", [False, True])
+async def test_tool_of_a_remote_server_is_called(connect, era, streams):
+    with FakeHttpServer(era, streams=streams) as far:
+        server, progress = connect(far.url), []
+        result = await server.call("echo", {"text": "hi"}, decline, progress.append)
+        assert result["content"][0]["text"] == "far: hi"
+        assert server.description.era == era
+        assert bool(progress) == streams
+        await server.aclose()
+    assert ("DELETE" in far.methods()) == (era == "legacy")
+
+
+async def test_expired_session_is_opened_again(connect):
+    with FakeHttpServer("legacy") as far:
+        server = connect(far.url)
+        await server.client()
+        far.sessions.clear()
+        with pytest.raises(ServerGone, match="session has expired"):
+            await server.call("echo", {}, decline)
+        far.sessions.add("session-1")
+        assert await server.call("echo", {}, decline)
+    assert far.methods().count("initialize") == 2
+
+
+async def test_call_whose_answer_is_cut_is_not_repeated(connect):
+    with FakeHttpServer() as far:
+        server = connect(far.url)
+        with pytest.raises(ServerGone):
+            await server.call("cut", {}, decline)
+    assert far.methods().count("tools/call") == 1
+
+
+async def test_call_that_takes_too_long_ends(connect):
+    with FakeHttpServer() as far:
+        with pytest.raises(ToolError, match="did not answer"):
+            await connect(far.url, call_timeout=0.3).call("wait", {}, decline)
+        far.released.set()
+
+
+async def test_missing_token_is_an_error_that_says_what_to_do(connect):
+    with FakeHttpServer(token="t0ken") as far:
+        server = connect(far.url)
+        with pytest.raises(ToolError, match="HTTP 401"):
+            await server.client()
+        assert await connect(far.url, headers={"Authorization": "Bearer t0ken"}).client()
+
+
+async def test_server_that_is_down_fails_with_its_address(connect):
+    with FakeHttpServer() as far:
+        url = far.url
+    with pytest.raises(ToolError, match=r"127\.0\.0\.1"):
+        await connect(url).client()
+
+
+@pytest.mark.req("MC-4")
+def test_stored_token_goes_only_to_its_host(ostler):
+    with FakeHttpServer(token="t0ken-for-tests") as far, FakeHttpServer() as other:
+        assert ostler("mcp", "add", "far", far.url).code == 0
+        assert ostler("mcp", "add", "other", other.url).code == 0
+        refused = ostler("mcp", "test", "far")
+        assert refused.code == 1
+        assert "ostler mcp token" in refused.stdout
+        assert ostler("mcp", "token", "far", stdin="t0ken-for-tests\n").code == 0
+        assert ostler("mcp", "test", "far").code == 0
+        assert ostler("mcp", "test", "other").code == 0
+        done = ostler("tool", "call", "--allow", "far_*", "far_echo", '{"text": "x"}')
+        assert json.loads(done.stdout)["for_model"] == "far: x"
+    assert not any("authorization" in headers for headers, _ in other.requests)
