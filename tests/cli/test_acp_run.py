@@ -387,9 +387,6 @@ FORBIDDEN = [
     {"kind": "execute", "title": "Run", "rawInput": {"command": " "}},
     {"kind": "execute", "title": "Run the tests", "content": as_text("It takes a minute.")},
     {"kind": "shell", "title": "Terminal", "locations": [{"path": "a.txt"}]},
-    {"kind": "delete", "locations": [{"path": "a.txt"}]},
-    {"kind": "remove", "rawInput": {"path": "src"}},
-    {"name": "delete_file", "title": "x", "rawInput": {"path": "a.txt"}},
 ]
 PERMITTED = [
     {"kind": "edit", "rawInput": {"k": "a.txt"}},

@@ -286,6 +286,7 @@ async def test_permission_has_the_agents_options(echo):
     session = await echo.open(policy=ASK_ALL)
     asks, events = await run_and_answer(session, "!ask edit a.txt", Decision("allow", by="person", option_id="yes"))
     assert [(option.id, option.kind) for option in asks[0].permission.options] == [
+        ("always", "allow_always"),
         ("yes", "allow_once"),
         ("edits", "allow_session"),
         ("no", "deny"),

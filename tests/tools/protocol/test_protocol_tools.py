@@ -143,7 +143,7 @@ async def no_sandbox():
     [
         ("edit", ["a.txt"], "", [("write", "a.txt", "ordinary")]),
         ("move", ["a.txt", "b.txt"], "", [("write", "a.txt", "ordinary"), ("write", "b.txt", "ordinary")]),
-        ("delete", ["a.txt"], "", [("delete", "a.txt", "confirm")]),
+        ("delete", ["a.txt"], "", [("delete", "a.txt", "ordinary")]),
         ("edit", [".git/config"], "", [("write", ".git/config", "confirm")]),
         ("edit", ["/etc/passwd"], "", [("write", "/etc/passwd", "deny")]),
         ("read", ["a.txt"], "", [("read", "a.txt", "ordinary")]),

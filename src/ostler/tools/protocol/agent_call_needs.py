@@ -71,7 +71,7 @@ class AgentCallNeeds:
             if kind in _WRITE_KEYS:
                 return write_needs(_WRITE_KEYS[kind], path, self._workspace)[1]
             if kind == "delete":
-                return tuple(map(_as_deletion, write_needs("delete", path, self._workspace)[1]))
+                return write_needs("delete", path, self._workspace)[1]
             if kind in _READ_KEYS:
                 return read_needs(_READ_KEYS[kind], path, self._workspace)[1]
             if "://" not in path:
@@ -80,12 +80,6 @@ class AgentCallNeeds:
         except ToolError as error:
             return (Need(_permission_key(kind), path, danger="deny", reason=str(error)),)
         return (Need(_permission_key(kind), path),)
-
-
-def _as_deletion(need: Need) -> Need:
-    """Return the need with the danger of `rm`: a person is asked, and where nobody can be asked it is denied."""
-    is_more = need.key == "delete" and need.danger not in ("confirm", "deny")
-    return msgspec.structs.replace(need, danger="confirm", reason="deletes a file") if is_more else need
 
 
 def _is_known(needs: Sequence[Need]) -> bool:
