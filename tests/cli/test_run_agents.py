@@ -68,14 +68,3 @@ def test_missing_agent_falls_back_to_the_default(ostler, models):
     summary = json.loads(done.stdout)
     assert (done.code, summary["answer"]) == (0, "b")
     assert "unknown agent 'poet'" in summary["notices"][0]
-
-
-@pytest.mark.req("PM-8")
-def test_mcp_servers_are_reported_as_ignored(ostler, models):
-    folder = ostler.home / ".ostler"
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text('{"mcp": {"files": {"command": ["python3", "server.py"]}}}')
-    note = "MCP servers are not supported yet: files is ignored"
-    assert note in ostler("config", "check").stdout
-    with models.playing(text("ok")) as server:
-        assert note in ostler("run", *at(server), "go").stderr

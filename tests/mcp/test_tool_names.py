@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from ostler.core.tool_aliases import TOOL_ALIASES, resolve_tool_name
+from ostler.core.tool_aliases import resolve_tool_name
+from ostler.core.tool_declarations import tool_names as builtin_names
 from ostler.mcp.tool_names import server_prefixes, tool_names
 
 pytestmark = pytest.mark.req("MC-3")
@@ -51,7 +52,7 @@ def test_name_of_a_tool_does_not_begin_like_those_of_another_server():
 def test_names_of_built_in_tools_and_permissions_are_not_used(server, tool):
     (name,) = names_of({server: [tool]}).values()
     assert name != f"{server}_{tool}"
-    assert resolve_tool_name(name, {name, *TOOL_ALIASES}) == name
+    assert resolve_tool_name(name, {name, *builtin_names()}) == name
 
 
 @pytest.mark.parametrize("alias", ["files.read_file", "files__read_file", "mcp__files__read_file", "files_read_file"])
