@@ -54,7 +54,7 @@ class BackendContext(Protocol):
         """Ask the policy, then the user if the policy requires approval."""
 
     def may_read(self, call_id: str, path: str) -> bool:
-        """Return whether the rules let a call show the content of a file."""
+        """Return whether the rules let a call show the content of a file; with an empty path, of every file."""
 
     async def ask(self, question: Question) -> QuestionReply:
         """Ask the user a question (elicitation). Declined in non-interactive sessions. Sets the question's id."""

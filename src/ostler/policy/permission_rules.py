@@ -83,6 +83,15 @@ def last_match(rules: Sequence[Rule], need: Need) -> Rule | None:
     return next((rule for rule in reversed(rules) if rule_matches(rule, need)), None)
 
 
+def restricts_key(rules: Sequence[Rule], key: str, *, default: bool) -> bool:
+    """Return whether rules may ask about or deny some subject of a key; `default` is the result without a rule."""
+    restricts = default
+    for rule in rules:
+        if matches(rule.key, key) and (rule.action != "allow" or rule.pattern == "*"):
+            restricts = rule.action != "allow"
+    return restricts
+
+
 def strictest(actions: Iterable[PolicyAction]) -> PolicyAction:
     """Return the strictest of the actions (deny, ask, allow), or allow if there are none."""
     return max(actions, key=STRICTNESS.__getitem__, default="allow")

@@ -9,6 +9,7 @@ from ostler.core.events import Event, PermissionAsked, PermissionDecided, RuleAd
 from ostler.core.permission import Decision, Need, Permission, Rule, Verdict
 from ostler.core.protocols import StandingRules
 from ostler.core.tools import CallOrigin
+from ostler.policy.permission_rules import restricts_key
 from ostler.policy.verdict import NON_INTERACTIVE_STEP, Policy, evaluate_permission, needs_to_approve
 from ostler.session.pending_answers import PendingAnswers
 
@@ -51,12 +52,20 @@ class PermissionDecider:
     def may_read(
         self, path: str, origin: CallOrigin, session_rules: Sequence[Rule], restrictions: Sequence[Sequence[Rule]]
     ) -> bool:
-        """Return whether the rules allow reading a file; what they ask about, the user may read but no tool shows."""
+        """Return whether the rules allow reading a file, or with an empty path, every file.
+
+        What they ask about, the user may read but no tool shows.
+        """
+        grants = (*self.standing_rules.rules(), *session_rules)
+        if not path:
+            layers = (*self.policy.restrictions, *restrictions)
+            is_restricted = restricts_key(self.policy.rules, "read", default=True)
+            return not is_restricted and not any(restricts_key(layer, "read", default=False) for layer in layers)
         verdict = evaluate_permission(
             Permission("", (Need("read", path),)),
             self.policy,
             origin=origin,
-            grants=(*self.standing_rules.rules(), *session_rules),
+            grants=grants,
             restrictions=restrictions,
         )
         action = verdict.steps[0].action

@@ -84,6 +84,8 @@ async def _count_unreadable(params: GrepParams, context: ToolContext) -> int:
     root, files = await resolve_root(context.workspace, params.path), FileFilter(params.include, params.type)
     if root.is_file:
         return int(not context.may_read(root.display_path))
+    if context.may_read(""):  # the usual case, in which no file has to be checked
+        return 0
     paths = (await list_files(context.workspace, params.path))[:MAX_CHECKED_FILES]
     chosen = [root.display_path_of(path) for path in paths if files.matches(root.display_path_of(path), path)]
     return sum(not context.may_read(path) for path in chosen)

@@ -42,6 +42,8 @@ class LocalToolContext:
         return self._context.events()
 
     def may_read(self, path: str) -> bool:
+        if not path:
+            return self._context.may_read(self.call_id, path)
         places = {path, self.workspace.resolve(path).display_path}
         return all(self._context.may_read(self.call_id, place) for place in places)
 
