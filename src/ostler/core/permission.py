@@ -55,7 +55,8 @@ class AnswerOption(msgspec.Struct, frozen=True, omit_defaults=True):
 class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a call would do, as data for the policy and for an approval request.
 
-    With `by_hunk` the user can allow some hunks of the diffs in the preview and leave out others.
+    With `by_hunk` the user can allow some hunks of the diffs in the preview and leave out others. `is_approved` means
+    that the user already allowed exactly this call, so that only a deny or a danger still counts.
     """
 
     title: str
@@ -65,6 +66,7 @@ class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
     call_id: str = ""
     reason: str = ""
     by_hunk: bool = False
+    is_approved: bool = False
 
     @property
     def dangerous(self) -> bool:

@@ -93,6 +93,8 @@ class PermissionDecider:
             return Decision("allow", reason=verdict.reason)
         if verdict.action == "deny":
             return self._deny(permission, verdict)
+        if permission.is_approved and not verdict.once_only:
+            return Decision("allow", by="person", reason="you allowed this when the agent showed it")
         needs = needs_to_approve(permission, self.policy, origin=origin, grants=grants(), restrictions=restrictions)
         asked = _mark_validation(permission) if origin == "validation" else permission
         return await self._ask(msgspec.structs.replace(asked, needs=needs), verdict.once_only, evaluate)

@@ -2,6 +2,8 @@
 
 from typing import Any, cast
 
+import msgspec
+
 from ostler.core.permission import Decision, Permission
 from ostler.core.protocols import BackendContext, ToolRunner, Workspace
 from ostler.core.tools import ToolCall, ToolResult
@@ -62,7 +64,7 @@ class PreApprovedToolRunner:
 
 
 class _PreApprovedContext:
-    """A context that allows everything except dangerous calls."""
+    """A context in which the user's earlier approval counts, unless the rules deny the call by now."""
 
     def __init__(self, context: BackendContext) -> None:
         self._context = context
@@ -71,6 +73,4 @@ class _PreApprovedContext:
         return getattr(self._context, name)
 
     async def decide(self, permission: Permission) -> Decision:
-        if permission.dangerous:
-            return await self._context.decide(permission)
-        return Decision("allow", by="person", reason="you allowed this edit when the agent showed it")
+        return await self._context.decide(msgspec.structs.replace(permission, is_approved=True))
