@@ -2,8 +2,6 @@
 
 import pytest
 
-from ostler.policy.shell import Analysis, analyse
-
 FILES = {
     "f.txt": "precious\n",
     "y.sh": "rm f.txt\n",
@@ -16,20 +14,6 @@ FILES = {
     "app/package.json": '{"scripts": {"test": "jest", "build": "tsc"}}',
     "app/justfile": "test:\n    echo hi\n",
 }
-
-
-@pytest.fixture
-def check(tmp_path):
-    for name, text in FILES.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(0o755)
-
-    def run(line: str) -> Analysis:
-        return analyse(line, cwd=str(tmp_path))
-
-    return run
 
 
 @pytest.mark.req("SH-3", "SH-5")
