@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from ostler import __version__
-from ostler.app.acp_agent_config import find_agent
 from ostler.app.project import Project
 from ostler.app.tool_host import builtin_tools, other_tools
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.backends.acp.client_requests import ClientServices
 from ostler.core.protocols import Tool, Workspace
 from ostler.core.sessions import OpenSessionRequest
+from ostler.knowledge.acp_agents import find_agent
 from ostler.stdio_rpc.program import Launch
 from ostler.tools.bash import BashTool
 from ostler.tools.host import LocalToolHost

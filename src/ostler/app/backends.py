@@ -6,23 +6,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.app.active_agent import ActiveAgent
-from ostler.app.engine import make_engine
-from ostler.app.internal_agents import make_internal_agents
-from ostler.app.model_choice import ModelAnnouncer, ModelChoice
+from ostler.access.active_agent import ActiveAgent
+from ostler.access.run_permissions import own_tools_note
+from ostler.app.engine import make_engine, make_internal_agents
 from ostler.app.project import Project
-from ostler.app.run_options import RunOptions
-from ostler.app.run_permissions import own_tools_note
 from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.backends.engine.plugins.validation import no_changed_files
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Backend, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest
+from ostler.models.model_choice import ModelAnnouncer, ModelChoice
 from ostler.session.session import Spawner
+from ostler.settings.run_options import RunOptions
 
 if TYPE_CHECKING:
-    from ostler.app.undo import SessionUndo
+    from ostler.workspace.session_undo import SessionUndo
 
 ACP_PREFIX = "acp:"
 
@@ -73,7 +72,7 @@ class BackendMaker:
         hooks = draft.project.hooks
         if not hooks:
             return made
-        from ostler.app.hooks import HookedBackend
+        from ostler.hooks.hooked_backend import HookedBackend
 
         return msgspec.structs.replace(made, backend=HookedBackend(made.backend, hooks))
 

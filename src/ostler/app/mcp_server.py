@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from ostler import __version__
 from ostler.app.manual_calls import open_manual_calls
-from ostler.app.run_options import RunOptions
 from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.acp_agent.stdio import StdioTransport
 from ostler.frontends.mcp_server.frontend import serve
 from ostler.frontends.mcp_server.handler import McpServerHandler
+from ostler.settings.run_options import RunOptions
 from ostler.text.stderr import notify
 
 
@@ -25,8 +25,8 @@ def run_mcp_server(options: RunOptions, tools: Sequence[str]) -> int:
 
 async def _run(transport: StdioTransport, options: RunOptions, tools: Sequence[str]) -> int:
     async def run_prompt(prompt: str, session_id: str) -> tuple[str, str, bool]:
-        from ostler.app.python_api import Conversation
         from ostler.app.session_manager import LocalSessionManager
+        from ostler.frontends.python.conversation import Conversation
 
         request = OpenSessionRequest(options.cwd, resume=session_id, interactive=False)
         session = await LocalSessionManager(options, notify).open(request)

@@ -9,27 +9,28 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler import __version__
-from ostler.app.active_agent import ActiveAgent
+from ostler.access.active_agent import ActiveAgent
+from ostler.access.session_policy import make_policy
 from ostler.app.backends import ACP_PREFIX, BackendMaker, SessionDraft
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
-from ostler.app.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.app.project import Project
-from ostler.app.run_options import RunOptions
-from ostler.app.session_policy import make_policy
-from ostler.app.session_storage import EphemeralStore, FileStore
-from ostler.app.session_workspace import SessionWorkspace, clean_up_killed_sessions, make_workspace
 from ostler.app.tool_host import make_mcp_source, make_tool_host
+from ostler.app.workspace import make_workspace
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.core.protocols import Backend, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
+from ostler.models.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.session.session import LocalSession, Spawner
+from ostler.settings.run_options import RunOptions
+from ostler.storage.session_stores import EphemeralStore, FileStore
+from ostler.workspace.session_workspace import SessionWorkspace, clean_up_killed_sessions
 
 if TYPE_CHECKING:
     from ostler.app.subagents import Subagents
-    from ostler.app.undo import SessionUndo
     from ostler.core.store import Store
     from ostler.mcp.tool_source import McpToolSource
+    from ostler.workspace.session_undo import SessionUndo
 
 
 class LocalSessionManager:
@@ -95,7 +96,7 @@ class LocalSessionManager:
         spawner = self._make_spawner(project, access, own, store, budget, mcp) if own and task_agents else None
         undo: SessionUndo | None = None
         if workspace and self._may_change(request):
-            from ostler.app.undo import make_undo
+            from ostler.app.workspace import make_undo
 
             undo = make_undo(project, self._options, own)
         if tools is None:

@@ -4,9 +4,9 @@ import argparse
 import os
 from typing import Any, NoReturn, get_args
 
-from ostler.app.run_options import RunOptions
 from ostler.core.errors import UsageError
 from ostler.core.sessions import Mode, Profile
+from ostler.settings.run_options import RunOptions
 
 _MODEL_FLAGS = ("model", "base_url", "api_key", "api_kind", "dialect", "thinking", "explain_cache")
 

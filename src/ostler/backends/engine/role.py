@@ -1,6 +1,6 @@
 """The active agent's role in the engine: prompt, model, sampling, step limit."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from typing import cast, get_args
 
 import msgspec
@@ -11,6 +11,7 @@ from ostler.core.message import CallPart, Message
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext, Records
 from ostler.core.tools import ToolCall
+from ostler.knowledge.agent_definition import AgentRole
 from ostler.models.client_wrapper import ModelClientWrapper
 from ostler.models.model_types import ModelClient, ModelRequest, ReplyChunk, Thinking
 
@@ -21,25 +22,6 @@ _NO_PROMPT = "Instructions for earlier agents no longer apply."
 # The same texts in sessions of earlier versions.
 _OLD_ROLE_PREFIX = "From here on you work as the agent "
 _OLD_NO_PROMPT = "What was said to an earlier agent no longer holds."
-
-
-class AgentRole(msgspec.Struct, frozen=True):
-    """The settings of an agent that concern the engine; permissions are handled by the policy."""
-
-    name: str = ""
-    prompt: str = ""
-    model: str = ""
-    max_steps: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-
-
-FindRole = Callable[[str], AgentRole]
-
-
-def no_roles(name: str) -> AgentRole:
-    """Return a role that only has a name, for engines without agents."""
-    return AgentRole(name)
 
 
 def subagent_call(prompt: Prompt) -> Message | None:

@@ -11,7 +11,7 @@ import msgspec
 
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.protocols import SessionManager
-from ostler.core.sessions import McpServerRequest, OpenSessionRequest, SessionQuery
+from ostler.core.sessions import OpenSessionRequest, SessionQuery
 from ostler.frontends.acp_agent.editor_client import EditorClient, WorkspaceProvider
 from ostler.frontends.acp_agent.editor_session import EditorSession
 from ostler.text.sanitise import sanitise
@@ -140,7 +140,7 @@ class AcpAgentHandler:
         opening = OpenSessionRequest(
             _require_folder(request.cwd),
             directories=_additional_directories(request),
-            mcp_servers=_mcp_servers(request.mcp_servers),
+            mcp_servers=tuple(server.to_request() for server in request.mcp_servers),
         )
         return await self._open_session(opening, request, replay=False)
 
@@ -161,7 +161,7 @@ class AcpAgentHandler:
         await self._require_session(cwd, session_id)
         if not fork and (session := self._sessions.pop(session_id, None)):
             await session.aclose()
-        servers = _mcp_servers(request.mcp_servers)
+        servers = tuple(server.to_request() for server in request.mcp_servers)
         opening = OpenSessionRequest(cwd, resume=session_id, fork=fork, directories=directories, mcp_servers=servers)
         return await self._open_session(opening, request, replay=replay)
 
@@ -286,20 +286,6 @@ def _check_mcp_servers(servers: Sequence[AcpMcpServer]) -> None:
         field = "command" if kind == "stdio" else "url"
         if not getattr(server, field):
             raise RpcError(INVALID_PARAMS, f"Invalid params: {place}.{field} is missing")
-
-
-def _mcp_servers(servers: Sequence[AcpMcpServer]) -> tuple[McpServerRequest, ...]:
-    return tuple(
-        McpServerRequest(
-            server.name,
-            server.type or "stdio",
-            (server.command, *(server.args or ())) if server.command else (),
-            {variable.name: variable.value for variable in server.env or ()},
-            server.url or "",
-            {header.name: header.value for header in server.headers or ()},
-        )
-        for server in servers
-    )
 
 
 def unused_mcp_servers_notice(params: OpenSessionParams, backend: str) -> str:
