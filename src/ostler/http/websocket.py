@@ -43,6 +43,7 @@ class WebSocket:
         self._protocol = protocol
         self._frames: list[Frame] = []
         self._collect()
+        self._flush()
         self._parts: list[bytes] = []
         self._is_text = True
 
@@ -53,6 +54,8 @@ class WebSocket:
                 message = self._take(self._frames.pop(0))
                 if message is not None:
                     return message
+            if self._protocol.parser_exc is not None:
+                raise self._closed()
             if not await self._read(timeout):
                 return None
 
@@ -147,7 +150,8 @@ class WebSocket:
             raise self._closed()
 
     def _closed(self) -> WebSocketClosed:
-        return WebSocketClosed(self._protocol.close_code or _ABNORMAL, self._protocol.close_reason or "")
+        close = self._protocol.close_rcvd or self._protocol.close_sent
+        return WebSocketClosed(close.code, close.reason) if close else WebSocketClosed(_ABNORMAL)
 
     def _flush(self) -> None:
         if self._connection.transport.is_closing():
