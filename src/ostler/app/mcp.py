@@ -13,8 +13,7 @@ from ostler import __version__
 from ostler.app.session_storage import cache_folder
 from ostler.core.credentials import CredentialName, CredentialStore
 from ostler.core.errors import UsageError
-from ostler.core.events import Notice
-from ostler.core.protocols import BackendContext, Tool, Workspace
+from ostler.core.protocols import BackendContext, Session, Tool, Workspace
 from ostler.core.sessions import McpServerRequest
 from ostler.core.tools import ToolCall, ToolSpec
 from ostler.knowledge.source_folder import SourceFolder
@@ -23,6 +22,7 @@ from ostler.mcp.approved_tools import ApprovedTools
 from ostler.mcp.connection import Connect, Connection, ConnectionHandler
 from ostler.mcp.server import McpServer
 from ostler.mcp.server_entry import DEFAULT_CALL_TIMEOUT, DEFAULT_START_TIMEOUT, ServerEntry, read_switches
+from ostler.mcp.state_report import StateReport
 from ostler.mcp.tool_list_cache import ToolListCache
 from ostler.mcp.tool_names import server_prefixes
 from ostler.mcp.tool_search import CALL_TOOL, SEARCH_TOOL, McpCallTool, McpSearchTool
@@ -143,7 +143,7 @@ def mcp_source(
         make_server(entry, settings, interactive=interactive, programs=_WorkspacePrograms(cwd, entry.command))
         for entry in entries.values()
     ]
-    return McpToolSource(servers, approved_tools, _FailureReport())
+    return McpToolSource(servers, approved_tools, StateReport())
 
 
 def _passed_in_entry(request: McpServerRequest, cwd: Path, settings: Settings) -> ServerEntry:
@@ -163,24 +163,6 @@ def _passed_in_entry(request: McpServerRequest, cwd: Path, settings: Settings) -
         origin="the client",
         settings_digest="\0".join(f"{key}={value}" for key, value in (*request.env.items(), *request.headers.items())),
     )
-
-
-class _FailureReport:
-    """Tells the user about each failure of a server once."""
-
-    def __init__(self) -> None:
-        self._reported: dict[str, str] = {}
-
-    def __call__(self, context: BackendContext, server: McpServer) -> None:
-        status = server.status
-        error = status.detail if status.state == "failed" else ""
-        if error and error != self._reported.get(status.name):
-            hint = f"see `ostler mcp logs {status.name}`"
-            context.emit(
-                Notice("warning", f"the MCP server {status.name} failed, so its tools are off: {error}; {hint}")
-            )
-        if error:
-            self._reported[status.name] = error
 
 
 def make_server(
@@ -392,15 +374,16 @@ def _problem(config: McpConfig) -> str:
 # -- status --------------------------------------------------------------------------------------------------------
 
 
-def status_lines(source: McpToolSource) -> list[str]:
-    """Return one line for each server: name, state, tools and error, with a note about the sandbox."""
-    statuses = source.statuses()
-    width = max((len(status.name) for status in statuses), default=0)
+def status_lines(session: Session, source: McpToolSource, name: str = "") -> list[str]:
+    """Return one line for each server, or for the named one: name, state, tools and error; and about the sandbox."""
+    source.report_states()
+    states = [state for state in session.state.servers.values() if name in ("", state.name)]
+    width = max((len(state.name) for state in states), default=0)
     lines = [
-        f"{status.name:<{width}}  {status.state:<8}  {_count(status.tools)}{f'  {status.detail}' * bool(status.detail)}"
-        for status in statuses
+        f"{state.name:<{width}}  {state.state:<8}  {_count(state.tools)}{f'  {state.detail}' * bool(state.detail)}"
+        for state in states
     ]
-    return [*lines, OUTSIDE_SANDBOX_NOTE] if lines else []
+    return [*lines, OUTSIDE_SANDBOX_NOTE] if lines and not name else lines
 
 
 def _count(tools: int) -> str:
@@ -410,7 +393,7 @@ def _count(tools: int) -> str:
 ACTIONS = ("restart", "disable", "enable")
 
 
-async def apply_action(source: McpToolSource, words: Sequence[str]) -> list[str]:
+async def apply_action(session: Session, source: McpToolSource, words: Sequence[str]) -> list[str]:
     """Run `restart`, `disable` or `enable` for a server. Raises `UsageError` for anything else."""
     from ostler.text.closest_name import closest_name
 
@@ -423,4 +406,4 @@ async def apply_action(source: McpToolSource, words: Sequence[str]) -> list[str]
         hint = f"did you mean {suggestion}?" if suggestion else f"available: {', '.join(names) or 'none'}"
         raise UsageError(f"there is no MCP server {words[1][:80]!r}", hint=hint)
     await (server.disable() if words[0] == "disable" else server.restart())
-    return [line for line in status_lines(source) if line.startswith(words[1])]
+    return status_lines(session, source, words[1])

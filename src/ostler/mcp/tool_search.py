@@ -14,7 +14,8 @@ from ostler.core.tools import ToolResult, ToolSpec
 from ostler.text.lazy_regex import lazy_regex
 from ostler.text.sanitise import sanitise
 
-SEARCH_TOOL, CALL_TOOL = "mcp_search", "mcp_call"
+NAMESPACE = "mcp"
+SEARCH_TOOL, CALL_TOOL = f"{NAMESPACE}_search", f"{NAMESPACE}_call"
 LIST_TOKENS = 4000  # a longer list is searched; about 3 % of a window of 128,000 tokens
 MAX_FOUND = 8
 MAX_SUMMARY = 80
@@ -46,7 +47,7 @@ class McpSearchTool:
             },
             "required": ["query"],
         }
-        self.spec = ToolSpec(SEARCH_TOOL, "search", description, schema, effects=False)
+        self.spec = ToolSpec(SEARCH_TOOL, "search", description, schema, effects=False, namespace=NAMESPACE)
 
     def parse(self, arguments: Mapping[str, Any]) -> str:
         query = arguments.get("query")
@@ -85,7 +86,7 @@ class McpCallTool:
             },
             "required": ["name"],
         }
-        self.spec = ToolSpec(CALL_TOOL, "other", description, schema)
+        self.spec = ToolSpec(CALL_TOOL, "other", description, schema, namespace=NAMESPACE)
 
     def parse(self, arguments: Mapping[str, Any]) -> tuple[Tool[Any], Any]:
         tools, name, inner = self._tools(), arguments.get("name"), arguments.get("arguments", {})

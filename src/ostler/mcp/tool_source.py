@@ -45,8 +45,14 @@ class McpToolSource:
             server.on_change = self._handle_change
             if server.needs_start:
                 self._run(server.start_in_background())
-            elif server.status.state == "failed":
+            else:
                 self._report(context, server)
+
+    def report_states(self) -> None:
+        """Report the current state of each server; a remote one may have ended without a message."""
+        if self._context:
+            for server in self._servers.values():
+                self._report(self._context, server)
 
     def tools(self) -> Mapping[str, Tool[Any]]:
         """Return the tools by name. The same objects are returned until a list changes."""
