@@ -110,9 +110,9 @@ class TestThreshold:
         (ostler.home / "tools.json").write_text(json.dumps(more))
 
         def names(window, **settings):
-            profile = {"name": "p", "model": "m", "context_window": window}
+            profile = {"name": "p", "model": "m", "context": window, "editing": "tools"}
             with models.playing(text("done")) as served:
-                profile["base_url"] = at(served)[1]
+                profile["baseUrl"] = at(served)[1]
                 config = {"mcp": {"one": entry}, "models": {"profiles": [profile], "active": "p"}, **settings}
                 (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
                 assert ostler("run", "go").code == 0
