@@ -11,6 +11,7 @@ import msgspec
 
 from ostler import __version__
 from ostler.app.session_storage import cache_folder
+from ostler.backends.engine.history import find_prefix
 from ostler.core.credentials import CredentialName, CredentialStore
 from ostler.core.errors import UsageError
 from ostler.core.protocols import BackendContext, Session, Tool, Workspace
@@ -25,7 +26,14 @@ from ostler.mcp.server_entry import DEFAULT_CALL_TIMEOUT, DEFAULT_START_TIMEOUT,
 from ostler.mcp.state_report import StateReport
 from ostler.mcp.tool_list_cache import ToolListCache
 from ostler.mcp.tool_names import server_prefixes
-from ostler.mcp.tool_search import CALL_TOOL, SEARCH_TOOL, McpCallTool, McpSearchTool
+from ostler.mcp.tool_search import (
+    CALL_TOOL,
+    SEARCH_COST,
+    SEARCH_TOOL,
+    USUAL_WINDOW,
+    McpCallTool,
+    McpSearchTool,
+)
 from ostler.mcp.tool_source import McpToolSource
 from ostler.processes.command_environment import command_environment, path_without
 from ostler.settings.effective import Settings
@@ -77,12 +85,16 @@ class McpToolHost(LocalToolHost):
         interceptor: CallInterceptor | None,
         *,
         owns_mcp: bool,
+        share: float,
     ) -> None:
+        """`share` is the part of the model's context window that may be used to list the tools of servers."""
         source = _HostSource(mcp, self._mcp_tools, owns_mcp=owns_mcp)
         super().__init__(tools, workspace, hidden_tools, is_offered, interceptor, (source,))
         self._mcp = mcp
         self._owns_mcp = owns_mcp
         self._session_id = ""
+        self._share = share
+        self.context_window: Callable[[], int] = lambda: USUAL_WINDOW
 
     async def open(self, context: BackendContext) -> None:
         """Start the servers in the background; wait only for the required ones. Raises `BackendError` for these."""
@@ -95,7 +107,20 @@ class McpToolHost(LocalToolHost):
 
     def _mcp_tools(self) -> Mapping[str, Tool[Any]]:
         tools = self._mcp.tools()
-        return {**tools, **self._search_tools} if self._mcp.is_searched else tools
+        return {**tools, **self._search_tools} if self._is_searched() else tools
+
+    def _is_searched(self) -> bool:
+        """Return whether the tools are searched, because listing those that the agent has costs too much.
+
+        A session that searched them once continues to do so: the search tools stay in its requests anyway.
+        """
+        cost = sum(cost for name, cost in self._mcp.costs().items() if self._is_offered(name))
+        limit = max((self.context_window() or USUAL_WINDOW) * self._share, SEARCH_COST)
+        return cost > limit or (cost > SEARCH_COST and self._was_searched())
+
+    def _was_searched(self) -> bool:
+        prefix = find_prefix(self._context.records()) if self._context else None
+        return prefix is not None and any(tool["name"] == SEARCH_TOOL for tool in prefix.tools)
 
     @cached_property
     def _search_tools(self) -> dict[str, Tool[Any]]:
@@ -109,7 +134,7 @@ class McpToolHost(LocalToolHost):
     def specs(self) -> Sequence[ToolSpec]:
         """Return the tools to list; those of MCP servers are left out if they are searched, but can be called."""
         specs = super().specs()
-        if not self._mcp.is_searched:
+        if not any(spec.name == SEARCH_TOOL for spec in specs):
             return specs
         unlisted = self._mcp.tools()
         return [spec for spec in specs if spec.name not in unlisted]

@@ -1,6 +1,6 @@
 """Two tools that replace a long list: one searches the tools of all MCP servers, the other calls one of them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +16,8 @@ from ostler.text.sanitise import sanitise
 
 NAMESPACE = "mcp"
 SEARCH_TOOL, CALL_TOOL = f"{NAMESPACE}_search", f"{NAMESPACE}_call"
-LIST_TOKENS = 4000  # a longer list is searched; about 3 % of a window of 128,000 tokens
+SEARCH_COST = 300  # tokens; fewer are not worth a search
+USUAL_WINDOW = 128_000  # if there is no model
 MAX_FOUND = 8
 MAX_SUMMARY = 80
 _BYTES_PER_TOKEN = 4
@@ -25,9 +26,9 @@ _WORD = lazy_regex(r"[a-z0-9]+")
 ToolsByName = Mapping[str, Tool[Any]]
 
 
-def list_cost(specs: Iterable[ToolSpec]) -> int:
-    """Return the approximate number of tokens that listing these tools costs in each request."""
-    return sum(len(msgspec.json.encode(spec)) for spec in specs) // _BYTES_PER_TOKEN
+def list_cost(spec: ToolSpec) -> int:
+    """Return the approximate number of tokens that listing a tool costs in each request."""
+    return len(msgspec.json.encode(spec)) // _BYTES_PER_TOKEN
 
 
 class McpSearchTool:
