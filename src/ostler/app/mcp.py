@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ostler import __version__
+from ostler.app.open_mcp_sources import forget_source, register_source
 from ostler.app.session_storage import cache_folder
 from ostler.backends.engine.history import find_prefix
 from ostler.core.credentials import CredentialName, CredentialStore
@@ -50,9 +51,6 @@ MAX_LOG_BYTES = 1024 * 1024
 WORKSPACE_REFERENCE = "{workspace}"
 _SSE_PROBLEM = 'the old "sse" transport is not supported; use the URL of the server\'s streamable HTTP transport'
 OUTSIDE_SANDBOX_NOTE = "MCP servers run outside the sandbox, with your rights."
-
-# The servers of the open sessions by session id, for `/mcp`.
-_open_sources: dict[str, McpToolSource] = {}
 
 
 class _HostSource:
@@ -100,7 +98,7 @@ class McpToolHost(LocalToolHost):
         """Start the servers in the background; wait only for the required ones. Raises `BackendError` for these."""
         if self._owns_mcp:
             self._session_id = str(getattr(context, "id", ""))
-            _open_sources[self._session_id] = self._mcp
+            register_source(self._session_id, self._mcp)
         await super().open(context)
         if self._owns_mcp:
             await self._mcp.wait_required()
@@ -146,13 +144,8 @@ class McpToolHost(LocalToolHost):
 
     async def aclose(self) -> None:
         if self._owns_mcp:
-            _open_sources.pop(self._session_id, None)
+            forget_source(self._session_id)
         await super().aclose()
-
-
-def open_source(session_id: str) -> McpToolSource | None:
-    """Return the MCP servers of an open session."""
-    return _open_sources.get(session_id)
 
 
 def mcp_source(
