@@ -145,16 +145,14 @@ def test_json_that_is_the_answer_itself_is_unchanged(text):
     assert shown({"response": text}) == [("final_response", text)]
 
 
+MEMBERS = """type content text message response events choices delta tool_calls tool_call tool_request function
+arguments name tool_name payload input id context_id index command reason output ok args"""
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(
-                "type content text message response events choices delta tool_calls tool_call tool_request function "
-                "arguments name tool_name payload input id context_id index command reason output ok args".split()
-            )
-            | st.text(max_size=4),
+            st.sampled_from(MEMBERS.split()) | st.text(max_size=4),
             inner
             | st.sampled_from(
                 ("tool_request", "tool_use", "final_response", "status", "thinking", "tool_output", "text", "x")
