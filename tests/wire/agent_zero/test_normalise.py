@@ -167,8 +167,9 @@ JSON = st.recursive(
 def leaves(value):
     """Yield every text and number of a value, however it is nested; JSON in a text is looked into."""
     if isinstance(value, dict):
-        for item in value.values():
-            yield from leaves(item)
+        for name, item in value.items():
+            if name not in CONTEXT_ID_NAMES or not isinstance(item, str | int):  # the last id is the one that counts
+                yield from leaves(item)
     elif isinstance(value, list | tuple):
         for item in value:
             yield from leaves(item)
