@@ -160,7 +160,7 @@ class LocalCommandServices:
         source = open_source(session.id)
         if source is None:
             return []
-        return await apply_action(source, action.split()) if action else status_lines(source)
+        return await apply_action(session, source, action.split()) if action else status_lines(session, source)
 
     async def _cached(self, key: str, load: Callable[[], Sequence[NamedItem]]) -> Sequence[NamedItem]:
         """Return the cached items of `key`, or load them in a thread if they are too old."""

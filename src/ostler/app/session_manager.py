@@ -76,7 +76,8 @@ class LocalSessionManager:
             mask=project.mask(self._options.model.get("api_key", "")),
             journal=lambda: store.open(project.id, store.fork(session_id) if request.fork else session_id),
         )
-        await session.open(version=__version__, backend=made.name, options=self._initial_options(request, session))
+        options, takeover = self._initial_options(request, session), request.takeover and not request.fork
+        await session.open(version=__version__, backend=made.name, options=options, takeover=takeover)
         return session
 
     def _draft(

@@ -198,6 +198,7 @@ class McpServer:
             await client.aclose()
             raise
         client.on_tools_changed = self._refresh
+        handler.on_end = lambda reason: self._note_end(client, reason)
         self.description, self._era, self.instructions = description, description.era, description.instructions
         self._accept_tools(tools)
         return client
@@ -279,7 +280,7 @@ class McpServer:
                 name, arguments, timeout=self.entry.call_timeout, ask=ask, on_progress=on_progress
             )
         except ServerGone as error:
-            self._note_end(client, error)
+            self._note_end(client, error.fault.message)
             raise
         except RpcError as error:
             raise ToolError(f"{name}: {shorten(error.details)}", code="server_error") from None
@@ -288,10 +289,10 @@ class McpServer:
         self._failures = 0
         return result
 
-    def _note_end(self, client: McpClient, error: BackendError) -> None:
+    def _note_end(self, client: McpClient, reason: str) -> None:
         """Record that the server ended; parallel calls report the same end once."""
         if self._client is client and not self._error:
-            self._changed(error.fault.message)
+            self._changed(reason)
 
 
 def _retrieve(task: asyncio.Task[McpClient]) -> None:

@@ -10,7 +10,7 @@ from ostler.core.display import Display, DisplayDiff, DisplayFields, DisplayText
 from ostler.core.errors import Fault, ToolError
 from ostler.core.permission import Need, Permission
 from ostler.core.protocols import ToolContext, Workspace
-from ostler.core.tools import ToolResult, ToolSpec
+from ostler.core.tools import SERVER_NOTE, ToolResult, ToolSpec
 from ostler.mcp.approved_tools import ApprovedTools, digest
 from ostler.mcp.connection import OnProgress, Progress, ServerGone
 from ostler.mcp.server import McpServer
@@ -93,8 +93,8 @@ class McpTool:
         instructions = self._server.take_instructions()
         if not instructions:
             return result
-        note = f"[the MCP server {sanitise(self._server.entry.name)[:80]} says about its tools: {instructions}]"
-        return msgspec.structs.replace(result, for_model=f"{result.for_model}\n{note}")
+        note = f"{SERVER_NOTE}{sanitise(self._server.entry.name)[:80]} says about its tools: {instructions}]"
+        return msgspec.structs.replace(result, for_model=f"{result.for_model}{note}")
 
     async def _check_current(self) -> None:
         """Start the server if necessary. Raises `ToolError` if the tool is gone or has changed meanwhile."""

@@ -10,7 +10,7 @@ from ostler.mcp.approved_tools import ApprovedTools
 from ostler.mcp.server import McpServer, ServerStatus
 from ostler.mcp.tool import McpTool
 from ostler.mcp.tool_names import server_prefixes, tool_names
-from ostler.mcp.tool_search import LIST_TOKENS, list_cost, server_summary
+from ostler.mcp.tool_search import list_cost, server_summary
 
 Report = Callable[[BackendContext, McpServer], None]
 
@@ -35,7 +35,7 @@ class McpToolSource:
         self._on_change: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[None]] = set()
         self._tools: dict[str, Tool[Any]] | None = None
-        self._cost: int | None = None
+        self._costs: dict[str, int] | None = None
         self._summaries: dict[str, str] | None = None
 
     def open(self, context: BackendContext, on_change: Callable[[], None] = lambda: None) -> None:
@@ -45,8 +45,14 @@ class McpToolSource:
             server.on_change = self._handle_change
             if server.needs_start:
                 self._run(server.start_in_background())
-            elif server.status.state == "failed":
+            else:
                 self._report(context, server)
+
+    def report_states(self) -> None:
+        """Report the current state of each server; a remote one may have ended without a message."""
+        if self._context:
+            for server in self._servers.values():
+                self._report(self._context, server)
 
     def tools(self) -> Mapping[str, Tool[Any]]:
         """Return the tools by name. The same objects are returned until a list changes."""
@@ -62,12 +68,11 @@ class McpToolSource:
         names = tool_names(prefix, [tool.name for tool in server.tools], self._prefixes.values())
         return [McpTool(server, tool, names[tool.name], prefix, self._approved[name]) for tool in server.tools]
 
-    @property
-    def is_searched(self) -> bool:
-        """Whether the tools are too many to list all of them in each request."""
-        if self._cost is None:
-            self._cost = list_cost(tool.spec for tool in self.tools().values())
-        return self._cost > LIST_TOKENS
+    def costs(self) -> Mapping[str, int]:
+        """Return the approximate number of tokens that listing each tool costs in each request."""
+        if self._costs is None:
+            self._costs = {name: list_cost(tool.spec) for name, tool in self.tools().items()}
+        return self._costs
 
     def summaries(self) -> dict[str, str]:
         """Return the usable servers by the first part of their tools' names, with a line about each.
@@ -125,7 +130,7 @@ class McpToolSource:
         task.add_done_callback(self._tasks.discard)
 
     def _handle_change(self, server: McpServer) -> None:
-        self._tools = self._cost = None
+        self._tools = self._costs = None
         if self._context:
             self._report(self._context, server)
             self._on_change()
