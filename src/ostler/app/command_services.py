@@ -14,6 +14,7 @@ from ostler.core.sessions import SessionQuery, SessionSummary
 from ostler.interaction.services import TYPED, BuiltPrompt, Direction, NamedItem, PromptSource, RunTool
 from ostler.knowledge.environment_info import git_branch, sandbox_name
 from ostler.knowledge.trusted_settings import load_settings
+from ostler.mcp.open_sources import open_source
 from ostler.settings.home import project_id
 from ostler.settings.project_paths import project_folder
 from ostler.settings.run_options import RunOptions
@@ -45,16 +46,16 @@ class LocalCommandServices:
     # -- prompts -------------------------------------------------------------------------------------------------
 
     async def build_prompt(self, text: str, source: PromptSource = TYPED) -> BuiltPrompt:
-        return await self._prompt_builder().from_text(text, source)
+        return await self._prompt_builder(source.session_id).from_text(text, source)
 
     async def expand(
         self, name: str, arguments: str, run_tool: RunTool, source: PromptSource = TYPED
     ) -> BuiltPrompt | None:
-        return await self._prompt_builder().expand(name, arguments, run_tool, source)
+        return await self._prompt_builder(source.session_id).expand(name, arguments, run_tool, source)
 
-    def _prompt_builder(self) -> "PromptBuilder":
+    def _prompt_builder(self, session_id: str = "") -> "PromptBuilder":
         """Return a builder that also attaches files outside the workspace, because the user typed the path."""
-        return self._load_project().prompt_builder(allow_outside=True)
+        return self._load_project().prompt_builder(allow_outside=True, mcp=open_source(session_id))
 
     def _load_project(self) -> "Project":
         from ostler.app.project import Project
@@ -151,18 +152,25 @@ class LocalCommandServices:
 
         return await self._cached("skills", load)
 
-    async def commands(self) -> Sequence[NamedItem]:
+    async def commands(self, session: Session) -> Sequence[NamedItem]:
         def load() -> list[NamedItem]:
             return [NamedItem(c.name, c.description or c.hint) for c in self._prompt_builder().commands().values()]
 
-        return await self._cached("commands", load)
+        own = await self._cached("commands", load)
+        source, names = open_source(session.id), {command.name for command in own}
+        prompts = source.prompts.commands().values() if source else ()
+        return [*own, *(NamedItem(p.name, p.description) for p in prompts if p.name not in names)]
+
+    async def resources(self, session: Session, query: str) -> Sequence[NamedItem]:
+        source = open_source(session.id)
+        return [NamedItem(*entry) for entry in source.resources.complete(query)] if source else ()
 
     async def mcp(self, session: Session, action: str) -> Sequence[str]:
-        from ostler.mcp.configured_servers import apply_action, open_source, status_lines
-
         source = open_source(session.id)
         if source is None:
             return []
+        from ostler.mcp.configured_servers import apply_action, status_lines
+
         return await apply_action(session, source, action.split()) if action else status_lines(session, source)
 
     async def _cached(self, key: str, load: Callable[[], Sequence[NamedItem]]) -> Sequence[NamedItem]:

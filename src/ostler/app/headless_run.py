@@ -22,6 +22,7 @@ from ostler.frontends.headless.outputs import RunOutput, make_output
 from ostler.frontends.headless.summary import SummaryBuilder
 from ostler.interaction.services import PromptSource, active_agent
 from ostler.knowledge.agent_loader import DEFAULT_AGENT
+from ostler.mcp.open_sources import open_source
 from ostler.rendering.style import Styler, is_colour_enabled, terminal_columns
 from ostler.settings.run_options import RunOptions
 from ostler.text.stderr import notify
@@ -71,9 +72,9 @@ class HeadlessRun(msgspec.Struct, frozen=True):
     async def _build_prompt(self, add_instructions: Callable[[str], str], session: Session) -> Prompt:
         """Build the prompt and print what the run may do; `add_instructions` adds the answer's required format."""
         project = Project.load(self.options.cwd, trust=self.options.trust)
-        built = await project.prompt_builder(allow_outside=self.options.yolo).build(
-            self.prompt, session.call, PromptSource(active_agent(session), self.prompt if self.is_piped else "")
-        )
+        builder = project.prompt_builder(allow_outside=self.options.yolo, mcp=open_source(session.id))
+        source = PromptSource(active_agent(session), self.prompt if self.is_piped else "", session_id=session.id)
+        built = await builder.build(self.prompt, session.call, source)
         if built.questions:
             raise UsageError(f"the prompt would {' and '.join(built.questions)}", hint=UNATTENDED_HINT)
         agent = _working_agent(session, built.prompt)

@@ -20,6 +20,7 @@ from ostler.settings.project_paths import project_folder, project_grants, worksp
 if TYPE_CHECKING:
     from ostler.hooks.hook_runner import HookRunner
     from ostler.interaction.prompt_builder import PromptBuilder
+    from ostler.mcp.tool_source import McpToolSource
 
 MAX_PROBLEMS_SHOWN = 8
 
@@ -76,11 +77,21 @@ class Project:
 
         return HookRunner(hooks, self.knowledge.workspace_folder, trust)
 
-    def prompt_builder(self, *, allow_outside: bool) -> "PromptBuilder":
-        """Return the builder of prompts; with `allow_outside` mentioned files may be outside the workspace."""
+    def prompt_builder(self, *, allow_outside: bool, mcp: "McpToolSource | None" = None) -> "PromptBuilder":
+        """Return the builder of prompts; with `allow_outside` mentioned files may be outside the workspace.
+
+        `mcp` has the servers whose resources can be mentioned and whose prompts are commands.
+        """
         from ostler.interaction.prompt_builder import PromptBuilder
 
-        return PromptBuilder(self.path, self.settings, self.knowledge, allow_outside=allow_outside)
+        return PromptBuilder(
+            self.path,
+            self.settings,
+            self.knowledge,
+            allow_outside=allow_outside,
+            resources=mcp.resources if mcp else None,
+            server_prompts=mcp.prompts if mcp else None,
+        )
 
     def data_folder(self) -> Path:
         """Return the folder where Ostler stores data about this project."""

@@ -1,8 +1,9 @@
 """Builds a prompt from typed text: `/command args`, `@agent:name`, `@file`."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -10,11 +11,11 @@ from ostler.core.errors import UsageError
 from ostler.core.prompt import EmbeddedResource, Prompt, PromptContent, PromptTarget, TextContent
 from ostler.core.tools import ToolCall
 from ostler.interaction.services import TYPED, BuiltPrompt, PromptSource, RunTool
-from ostler.knowledge.attachments import AttachmentCollector
+from ostler.knowledge.attachments import AttachmentCollector, MentionedResources
 from ostler.knowledge.command_templates import ExpandedCommand, expand_template
 from ostler.knowledge.custom_commands import CustomCommand
 from ostler.knowledge.mentions import typed_mentions
-from ostler.knowledge.model_name_rules import FOREIGN_MODEL_NAMES, is_allowed_model
+from ostler.knowledge.name_rules import FOREIGN_MODEL_NAMES, is_allowed_model
 from ostler.knowledge.project_knowledge import ProjectKnowledge
 from ostler.knowledge.prompt_syntax import AGENT_PREFIX, mentioned_agent, parse_slash_command, strip_agent_mentions
 from ostler.settings.effective import Settings
@@ -23,14 +24,37 @@ from ostler.settings.untrusted_project import model_names
 MAX_SHELL_COMMANDS = 20
 
 
+class ServerPromptSource(Protocol):
+    """Commands that come from MCP servers."""
+
+    def commands(self) -> Mapping[str, object]: ...
+
+    async def expand(self, name: str, arguments: str) -> list[PromptContent] | None:
+        """Return the prompt of a command, or None if there is no such command."""
+
+
 class PromptBuilder:
     """Builds prompts for one project."""
 
-    def __init__(self, cwd: Path, settings: Settings, knowledge: ProjectKnowledge, *, allow_outside: bool) -> None:
-        """With `allow_outside` files that the user mentions may be outside the workspace."""
+    def __init__(
+        self,
+        cwd: Path,
+        settings: Settings,
+        knowledge: ProjectKnowledge,
+        *,
+        allow_outside: bool,
+        resources: MentionedResources | None = None,
+        server_prompts: ServerPromptSource | None = None,
+    ) -> None:
+        """With `allow_outside` files that the user mentions may be outside the workspace.
+
+        `resources` can be mentioned like files, and `server_prompts` are commands.
+        """
         self._cwd = cwd
         self._settings = settings
         self._knowledge = knowledge
+        self._resources = resources
+        self._server_prompts = server_prompts
         self._allow_outside = allow_outside
 
     def commands(self) -> dict[str, CustomCommand]:
@@ -55,7 +79,7 @@ class PromptBuilder:
 
         if name in COMMANDS or name in ALIASES:
             return UsageError(f"/{name} is only available in the interactive client", hint="use `ostler chat`")
-        commands = self.commands()
+        commands = [*self.commands(), *(self._server_prompts.commands() if self._server_prompts else ())]
         from ostler.text.closest_name import closest_name
 
         suggestion = closest_name(name, commands)
@@ -75,6 +99,7 @@ class PromptBuilder:
             allow_outside=self._allow_outside,
             approved=source.approved,
             ask_about_outside=source.may_be_pasted,
+            resources=self._resources,
         )
         await attachments.add_mentions(text, source.pasted)
         target = self.target_of(text, source.pasted)
@@ -127,13 +152,14 @@ class PromptBuilder:
     async def expand(
         self, name: str, arguments: str, run_tool: RunTool, source: PromptSource = TYPED
     ) -> BuiltPrompt | None:
-        """Expand a custom command into a prompt. Return None if there is no command of that name.
+        """Expand a custom command or a server's prompt. Return None if there is no command of that name.
 
         Its shell commands run as tool calls of the session. Raises `UsageError` if one is denied.
         """
         command = self.commands().get(name)
         if command is None:
-            return None
+            content = await self._server_prompts.expand(name, arguments) if self._server_prompts else None
+            return BuiltPrompt(Prompt(_new_id(), tuple(content))) if content else None
         expanded = expand_template(command.template, arguments)
         self._check_shell_commands(command, expanded)
         pasted = arguments if source.may_be_pasted else source.pasted
@@ -141,7 +167,7 @@ class PromptBuilder:
         target = self._command_target(command, arguments, pasted, notices)
         self._check_target(target, source)
         outputs = [await _shell_output(shell, command, run_tool) for shell in expanded.shell_commands]
-        attachments = AttachmentCollector(self._cwd, allow_outside=self._allow_outside)
+        attachments = AttachmentCollector(self._cwd, allow_outside=self._allow_outside, resources=self._resources)
         typed = {path for _, _, path, is_typed in typed_mentions(arguments, pasted) if is_typed}
         for file in expanded.files:
             if not file.path.startswith("agent:"):

@@ -20,6 +20,7 @@ from ostler.knowledge.source_folder import SourceFolder
 from ostler.knowledge.trust_items import hash_programs
 from ostler.mcp.approved_tools import ApprovedTools
 from ostler.mcp.connection import Connect, Connection, ConnectionHandler
+from ostler.mcp.open_sources import forget_source, register_source
 from ostler.mcp.server import McpServer
 from ostler.mcp.server_entry import DEFAULT_CALL_TIMEOUT, DEFAULT_START_TIMEOUT, ServerEntry, read_switches
 from ostler.mcp.state_report import StateReport
@@ -51,9 +52,6 @@ OpenCredentials = Callable[[], CredentialStore]
 WORKSPACE_REFERENCE = "{workspace}"
 _SSE_PROBLEM = 'the old "sse" transport is not supported; use the URL of the server\'s streamable HTTP transport'
 OUTSIDE_SANDBOX_NOTE = "MCP servers run outside the sandbox, with your rights."
-
-# The servers of the open sessions by session id, for `/mcp`.
-_open_sources: dict[str, McpToolSource] = {}
 
 
 class _HostSource:
@@ -101,7 +99,7 @@ class McpToolHost(LocalToolHost):
         """Start the servers in the background; wait only for the required ones. Raises `BackendError` for these."""
         if self._owns_mcp:
             self._session_id = str(getattr(context, "id", ""))
-            _open_sources[self._session_id] = self._mcp
+            register_source(self._session_id, self._mcp)
         await super().open(context)
         if self._owns_mcp:
             await self._mcp.wait_required()
@@ -147,13 +145,8 @@ class McpToolHost(LocalToolHost):
 
     async def aclose(self) -> None:
         if self._owns_mcp:
-            _open_sources.pop(self._session_id, None)
+            forget_source(self._session_id)
         await super().aclose()
-
-
-def open_source(session_id: str) -> McpToolSource | None:
-    """Return the MCP servers of an open session."""
-    return _open_sources.get(session_id)
 
 
 class ServerMaker(msgspec.Struct, frozen=True):

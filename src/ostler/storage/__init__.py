@@ -1,1 +1,1 @@
-"""The user's stored sessions as the settings say: stores, logs, cleanup, redacted exports."""
+"""Stores of sessions: the user's files as the settings say, and the database of a server."""
