@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ostler.core.permission import Rule
 from ostler.policy.permission_rules import parse_flag
-from ostler.policy.presets import BASELINE, BASELINE_READING_ANYWHERE, NON_INTERACTIVE, WRITE_FLAG, YOLO_FLAG
+from ostler.policy.presets import BASELINE, BASELINE_READING_ANYWHERE, WRITE_FLAG, YOLO_FLAG
 from ostler.policy.verdict import Policy
 from ostler.settings.effective import Settings
 from ostler.settings.run_options import RunOptions
@@ -24,7 +24,7 @@ def make_policy(
         restrictions=(tuple(settings.restricting_rules()),),
         profile=options.profile or security.profile,  # type: ignore[arg-type]  # validated by argparse
         whitelist=security.whitelist,
-        flags=_flag_rules(options, settings, interactive=interactive),
+        flags=_flag_rules(options, settings),
         interactive=interactive,
         allow_sandboxed=not interactive,
         allow_checks=settings.trusted,
@@ -41,13 +41,11 @@ def _delete_rules(settings: Settings) -> tuple[Rule, ...]:
     return (Rule("delete", "*", action, "security.delete"),) if action else ()
 
 
-def _flag_rules(options: RunOptions, settings: Settings, *, interactive: bool) -> tuple[Rule, ...]:
-    """Return the rules of the flags; a non-interactive session has additional ones."""
+def _flag_rules(options: RunOptions, settings: Settings) -> tuple[Rule, ...]:
     flags = YOLO_FLAG if options.yolo else WRITE_FLAG if options.write else ()
-    non_interactive = () if interactive else NON_INTERACTIVE
     servers, later = mcp_prefixes(settings) if options.allow else (), options.later_servers
     allowed = (parse_flag(text, servers=servers, later_servers=later) for text in options.allow)
-    return (*non_interactive, *flags, *allowed)
+    return (*flags, *allowed)
 
 
 def mcp_prefixes(settings: Settings) -> tuple[str, ...]:
