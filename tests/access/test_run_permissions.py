@@ -69,5 +69,5 @@ def test_permission_summary_of_an_agent(tmp_path, agent, flags, expected):
 
 def test_permissions_of_an_acp_agent_are_those_of_its_requests(tmp_path):
     settings = load(tmp_path, {"HOME": str(tmp_path)})
-    summary = describe_permissions(settings, RunOptions(str(tmp_path)), builtin_agents(), backend="acp:opencode")
+    summary = describe_permissions(settings, RunOptions(str(tmp_path)), builtin_agents(), external_agent="opencode")
     assert summary.startswith("allowed if opencode asks: read the workspace;")

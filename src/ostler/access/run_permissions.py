@@ -17,11 +17,10 @@ ANY_FILE, ANY_COMMAND, OUTSIDE_FILE = "any-file", "any-command", "/any-file"
 WRITE_TOOLS = ("write", "edit", "patch")
 
 
-def own_tools_note(backend: str, *, ephemeral: bool) -> str:
-    """Return the warning that an ACP agent also uses tools that Ostler does not control."""
-    name = backend.removeprefix("acp:")
+def own_tools_note(agent: str, *, ephemeral: bool) -> str:
+    """Return the warning that an external agent also uses tools that Ostler does not control."""
     undo = "cannot be undone (--ephemeral)" if ephemeral else "can be undone with `ostler undo`"
-    return f"{name} acts by itself: Ostler cannot restrict its own tools. What they change in this folder {undo}."
+    return f"{agent} acts by itself: Ostler cannot restrict its own tools. What they change in this folder {undo}."
 
 
 def describe_permissions(
@@ -30,11 +29,11 @@ def describe_permissions(
     agents: Mapping[str, AgentDefinition],
     agent: str = DEFAULT_AGENT,
     *,
-    backend: str = "engine",
+    external_agent: str = "",
 ) -> str:
     """Return the summary, computed for an arbitrary file and command with the given flags and agent.
 
-    For an ACP agent these are only the permissions of what it requests from Ostler.
+    For an external agent these are only the permissions of what it requests from Ostler.
     """
     sandbox = settings.config.security.sandbox
     policy = make_policy(settings, options, interactive=False)
@@ -47,8 +46,8 @@ def describe_permissions(
     ]
     trusted = " · project settings trusted" if options.trust else ""
     subject = "allowed" if agent == DEFAULT_AGENT else f"allowed for {agent}"
-    if backend.startswith("acp:"):
-        subject = f"allowed if {backend.removeprefix('acp:')} asks"
+    if external_agent:
+        subject = f"allowed if {external_agent} asks"
     return f"{subject}: {'; '.join(allowed) or 'nothing (reads, changes and commands are denied)'}{trusted}"
 
 

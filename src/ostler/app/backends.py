@@ -26,6 +26,26 @@ if TYPE_CHECKING:
 ACP_PREFIX = "acp:"
 
 
+class BackendKind(msgspec.Struct, frozen=True):
+    """What is known about a backend before it is made; the others are in its `SessionInfo`.
+
+    `runs_own_tools` as there. With `has_own_history`, a resumed session needs the same backend. With `takes_model`, the
+    model flags replace the options of a resumed session.
+    """
+
+    runs_own_tools: bool = False
+    has_own_history: bool = False
+    takes_model: bool = False
+
+
+_KINDS = {"engine": BackendKind(takes_model=True), "acp": BackendKind(runs_own_tools=True, has_own_history=True)}
+
+
+def backend_kind(name: str) -> BackendKind:
+    """Return the traits of a backend by its name, such as `engine` or `acp:NAME`."""
+    return _KINDS.get(name.partition(":")[0], BackendKind())
+
+
 class SessionDraft(msgspec.Struct):
     """The parts of a session before its backend is made. `workspace` is None if its files are elsewhere."""
 
@@ -94,7 +114,7 @@ class BackendMaker:
         from ostler.app.acp_backend import make_acp_parts
 
         parts = make_acp_parts(draft.project, draft.request, workspace, draft.options.model)
-        self._notify(own_tools_note(parts.name, ephemeral=draft.options.ephemeral))
+        self._notify(own_tools_note(parts.agent, ephemeral=draft.options.ephemeral))
         return MadeBackend(parts.name, parts.backend, parts.tools)
 
     async def _make_engine(self, draft: SessionDraft) -> Backend:

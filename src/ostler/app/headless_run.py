@@ -78,8 +78,9 @@ class HeadlessRun(msgspec.Struct, frozen=True):
         if built.questions:
             raise UsageError(f"the prompt would {' and '.join(built.questions)}", hint=UNATTENDED_HINT)
         agent = _working_agent(session, built.prompt)
+        external_agent = session.info.agent_name if session.info.runs_own_tools else ""
         notify(
-            describe_permissions(project.settings, self.options, project.agents, agent, backend=session.info.backend)
+            describe_permissions(project.settings, self.options, project.agents, agent, external_agent=external_agent)
         )
         for line in built.notices:
             notify(line)

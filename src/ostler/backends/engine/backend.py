@@ -45,10 +45,11 @@ from ostler.core.sessions import (
     SessionStart,
     SetOption,
     Steer,
+    Thinking,
 )
 from ostler.core.tools import ToolSpec
 from ostler.knowledge.agent_definition import AgentRole, FindRole, no_roles
-from ostler.models.model_types import ModelClient, Thinking
+from ostler.models.model_types import ModelClient
 
 if TYPE_CHECKING:
     from ostler.backends.engine.interrupted_turn import InterruptedTurn

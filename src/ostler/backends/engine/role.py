@@ -10,10 +10,11 @@ from ostler.core.events import Compacted, Reminded
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext, Records
+from ostler.core.sessions import Thinking
 from ostler.core.tools import ToolCall
 from ostler.knowledge.agent_definition import AgentRole
 from ostler.models.client_wrapper import ModelClientWrapper
-from ostler.models.model_types import ModelClient, ModelRequest, ReplyChunk, Thinking
+from ostler.models.model_types import ModelClient, ModelRequest, ReplyChunk
 
 THINKING: tuple[str, ...] = get_args(Thinking)
 
