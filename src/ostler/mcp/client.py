@@ -98,7 +98,7 @@ class McpClient:
                 pass  # it changed its era; probe it
         return await self._discover(timeout) or await self._shake_hands(timeout)
 
-    async def _discover(self, timeout: float) -> ServerDescription | None:
+    async def _discover(self, timeout: float, *, is_retry: bool = False) -> ServerDescription | None:
         """Return the description of a modern server, or None if the server is a legacy one."""
         try:
             result = await self._request(DISCOVER, {}, timeout=min(PROBE_SECONDS, timeout / 2), modern=True)
@@ -107,8 +107,10 @@ class McpClient:
         except RpcError as error:
             if error.code not in MODERN_ERRORS:
                 return None
-            data = error.data if isinstance(error.data, dict) else {}
-            _check_versions(supported_versions(data.get("supported")), error)
+            versions = supported_versions(error.data.get("supported") if isinstance(error.data, dict) else None)
+            if MODERN_VERSION in versions and not is_retry:
+                return await self._discover(timeout, is_retry=True)
+            _check_versions(versions, error)
             return None
         if not isinstance(result, dict) or not isinstance(result.get("supportedVersions"), list):
             return None
