@@ -30,6 +30,7 @@ TABLE = {
     "stdio_rpc": "core wire text processes",
     "mcp": "core settings wire text http stdio_rpc",
     "journal": "core wire xnl text",
+    "storage": "core journal text",
     "session": "core policy journal wire text",
     "interaction": "core session knowledge settings text",
     "rendering": "core session text",

@@ -37,7 +37,8 @@ class AcpAgentServer(msgspec.Struct, frozen=True):
         os._exit(status)
 
     async def _run(self, transport: StdioTransport) -> int:
-        manager = LocalSessionManager(self.options, notify)
+        options = msgspec.structs.replace(self.options, later_servers=True)
+        manager = LocalSessionManager(options, notify)
         workspaces = EditorWorkspaces(self.options, manager, own_shell=self.own_shell)
         return await AcpAgentFrontend(transport, workspaces, __version__).run(manager)
 

@@ -2,13 +2,18 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ostler.core.errors import OstlerError, UsageError
-from ostler.core.prompt import EmbeddedResource, PromptContent, ResourceLink
+from ostler.core.prompt import EmbeddedResource, ImageContent, PromptContent, ResourceLink
 from ostler.core.protocols import ResolvedPath
 from ostler.knowledge.mentions import typed_mentions
 from ostler.knowledge.prompt_syntax import AGENT_PREFIX
+from ostler.text.sanitise import sanitise
 from ostler.workspace.local_workspace import LocalWorkspace
+
+if TYPE_CHECKING:
+    from ostler.mcp.resources import ServerResources
 
 URL_PREFIXES = ("https://", "http://")
 OUTSIDE = "the path is outside the workspace"
@@ -21,13 +26,20 @@ class AttachmentCollector:
     """Collects the content blocks of mentioned files, each file once, and notices for the user."""
 
     def __init__(
-        self, cwd: Path, *, allow_outside: bool, approved: bool = False, ask_about_outside: bool = False
+        self,
+        cwd: Path,
+        *,
+        allow_outside: bool,
+        approved: bool = False,
+        ask_about_outside: bool = False,
+        resources: "ServerResources | None" = None,
     ) -> None:
         """With `allow_outside` a path that the user typed may be outside the workspace.
 
-        A file that may contain secrets, and with `ask_about_outside` one outside the workspace, is in `questions`
-        unless the user `approved` them.
+        A file that may contain secrets, and with `ask_about_outside` one outside the workspace or on an MCP server,
+        is in `questions` unless the user `approved` them. `resources` are those of MCP servers.
         """
+        self._resources = resources
         self._cwd = cwd
         self._allow_outside = allow_outside
         self._approved = approved
@@ -36,6 +48,7 @@ class AttachmentCollector:
         self.blocks: dict[str, PromptContent] = {}
         self._notices: list[str] = []
         self._missing: dict[str, str] = {}
+        self._read_resources: set[str] = set()
 
     @property
     def notices(self) -> list[str]:
@@ -54,9 +67,33 @@ class AttachmentCollector:
             elif not mention.startswith(AGENT_PREFIX):
                 await self.add_file(_mentioned_path(text, end, mention), typed=typed)
 
+    async def _add_resource(self, mention: str, resources: "ServerResources", *, typed: bool) -> None:
+        """Add a resource of an MCP server, or a notice if it cannot be attached."""
+        if mention in self._read_resources:
+            return
+        self._read_resources.add(mention)
+        try:
+            if not typed:
+                raise UsageError(NOT_TYPED)
+            if self._ask_about_outside and not self._approved:
+                self.questions.append(f"read {sanitise(mention)[:200]} from an MCP server")
+                raise UsageError("it needs your approval")
+            blocks = await resources.read(mention)
+        except OstlerError as error:
+            self._notices.append(f"@{mention} was not attached: {error} (sent as plain text)")
+            return
+        for number, block in enumerate(blocks):
+            self.blocks[f"{mention} {number}"] = block
+        size = sum(len(block.text) for block in blocks if isinstance(block, EmbeddedResource))
+        images = sum(isinstance(block, ImageContent) for block in blocks)
+        self._notices.append(f"attached {mention} ({f'{size:,} characters' if size or not images else 'image'})")
+
     async def add_file(self, path: str, *, typed: bool) -> None:
-        """Add a file, or a notice if it cannot be attached; the mention then stays plain text."""
+        """Add a file or a resource, or a notice if it cannot be attached; the mention then stays plain text."""
         if not path:
+            return
+        if self._resources and self._resources.is_resource(path):
+            await self._add_resource(path, self._resources, typed=typed)
             return
         try:
             resource = await self._read_file(os.path.expanduser(path) if typed else path, typed=typed)

@@ -109,7 +109,7 @@ class BackendMaker:
         engine = make_engine(
             draft.project,
             model,
-            draft.tools.specs,
+            draft.tools,
             options,
             access.role,
             draft.budget,

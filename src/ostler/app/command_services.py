@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ostler.app.environment_info import git_branch, sandbox_name
+from ostler.app.open_mcp_sources import open_source
 from ostler.app.project_paths import project_folder
 from ostler.app.run_options import RunOptions
 from ostler.app.trusted_settings import load_settings
@@ -45,18 +46,18 @@ class LocalCommandServices:
     # -- prompts -------------------------------------------------------------------------------------------------
 
     async def build_prompt(self, text: str, source: PromptSource = TYPED) -> BuiltPrompt:
-        return await self._prompt_builder().from_text(text, source)
+        return await self._prompt_builder(source.session_id).from_text(text, source)
 
     async def expand(
         self, name: str, arguments: str, run_tool: RunTool, source: PromptSource = TYPED
     ) -> BuiltPrompt | None:
-        return await self._prompt_builder().expand(name, arguments, run_tool, source)
+        return await self._prompt_builder(source.session_id).expand(name, arguments, run_tool, source)
 
-    def _prompt_builder(self) -> "PromptBuilder":
+    def _prompt_builder(self, session_id: str = "") -> "PromptBuilder":
         """Return a builder that also attaches files outside the workspace, because the user typed the path."""
         from ostler.app.prompt_builder import PromptBuilder
 
-        return PromptBuilder(self._load_project(), allow_outside=True)
+        return PromptBuilder(self._load_project(), allow_outside=True, mcp=open_source(session_id))
 
     def _load_project(self) -> "Project":
         from ostler.app.project import Project
@@ -148,19 +149,26 @@ class LocalCommandServices:
 
         return await self._cached("skills", load)
 
-    async def commands(self) -> Sequence[NamedItem]:
+    async def commands(self, session: Session) -> Sequence[NamedItem]:
         def load() -> list[NamedItem]:
             return [NamedItem(c.name, c.description or c.hint) for c in self._prompt_builder().commands().values()]
 
-        return await self._cached("commands", load)
+        own = await self._cached("commands", load)
+        source, names = open_source(session.id), {command.name for command in own}
+        prompts = source.prompts.commands().values() if source else ()
+        return [*own, *(NamedItem(p.name, p.description) for p in prompts if p.name not in names)]
+
+    async def resources(self, session: Session, query: str) -> Sequence[NamedItem]:
+        source = open_source(session.id)
+        return [NamedItem(*entry) for entry in source.resources.complete(query)] if source else ()
 
     async def mcp(self, session: Session, action: str) -> Sequence[str]:
-        from ostler.app.mcp import apply_action, open_source, status_lines
-
         source = open_source(session.id)
         if source is None:
             return []
-        return await apply_action(source, action.split()) if action else status_lines(source)
+        from ostler.app.mcp import apply_action, status_lines
+
+        return await apply_action(session, source, action.split()) if action else status_lines(session, source)
 
     async def _cached(self, key: str, load: Callable[[], Sequence[NamedItem]]) -> Sequence[NamedItem]:
         """Return the cached items of `key`, or load them in a thread if they are too old."""

@@ -18,6 +18,7 @@ from ostler.backends.engine.request_prefix import ProjectPrompt
 from ostler.backends.engine.role import FindRole, no_roles
 from ostler.backends.engine.text_edits.text_editing import TextEditing
 from ostler.core.package_data import read_text
+from ostler.core.protocols import ToolRunner
 from ostler.core.tools import ToolSpec
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.settings.effective import Settings
@@ -27,7 +28,7 @@ from ostler.settings.schema import ValidationConfig
 def make_engine(
     project: Project,
     model: ModelChoice,
-    tools: Callable[[], Sequence[ToolSpec]],
+    tools: ToolRunner,
     options: RunOptions,
     roles: FindRole = no_roles,
     budget: Budget | None = None,
@@ -40,11 +41,11 @@ def make_engine(
     `may_write` is whether the policy may allow changes of files.
     """
     settings, knowledge = project.settings, project.knowledge
-    compaction, sections = settings.config.compaction, cache(lambda: prompt_sections(project, tools()))
+    compaction, sections = settings.config.compaction, cache(lambda: prompt_sections(project, tools.specs()))
     find_checks = knowledge.checks if settings.config.validation.enabled else _no_checks
-    return Engine(
+    engine = Engine(
         make_model=model.make,
-        tools=tools,
+        tools=tools.specs,
         system=lambda: join_sections(sections()),
         limits=turn_limits(settings, options),
         compaction=CompactionSettings(compaction.auto, compaction.prune, compaction.threshold),
@@ -54,6 +55,9 @@ def make_engine(
         project=ProjectPrompt(sections, knowledge.rules_for_path, TextEditing(project.folder, find_checks, may_write)),
         internal_agents=internal_agents,
     )
+    if hasattr(tools, "context_window"):  # it lists fewer tools for a small window
+        tools.context_window = lambda: engine.context_limit
+    return engine
 
 
 def _no_checks(changed: Sequence[str]) -> Sequence[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ostler.app.open_mcp_sources import open_source
 from ostler.app.project import Project
 from ostler.app.prompt_builder import PromptBuilder
 from ostler.app.run_options import RunOptions
@@ -72,9 +73,9 @@ class HeadlessRun(msgspec.Struct, frozen=True):
     async def _build_prompt(self, add_instructions: Callable[[str], str], session: Session) -> Prompt:
         """Build the prompt and print what the run may do; `add_instructions` adds the answer's required format."""
         project = Project.load(self.options.cwd, trust=self.options.trust)
-        built = await PromptBuilder(project, allow_outside=self.options.yolo).build(
-            self.prompt, session.call, PromptSource(active_agent(session), self.prompt if self.is_piped else "")
-        )
+        builder = PromptBuilder(project, allow_outside=self.options.yolo, mcp=open_source(session.id))
+        source = PromptSource(active_agent(session), self.prompt if self.is_piped else "", session_id=session.id)
+        built = await builder.build(self.prompt, session.call, source)
         if built.questions:
             raise UsageError(f"the prompt would {' and '.join(built.questions)}", hint=UNATTENDED_HINT)
         agent = _working_agent(session, built.prompt)

@@ -68,9 +68,12 @@ def _no_later_call_error(what: str) -> ToolError:
 
 @contextlib.asynccontextmanager
 async def open_manual_calls(
-    options: RunOptions, *, notify: Notify, with_mcp: bool = True
+    options: RunOptions, *, notify: Notify, with_mcp: bool = True, interactive: bool = False
 ) -> AsyncIterator[ManualCalls]:
-    """Open a session with the settings, workspace, tool host and policy of a non-interactive run."""
+    """Open a session with the settings, workspace, tool host and policy of a run without a model.
+
+    With `interactive` the caller answers approval requests and questions.
+    """
     from ostler import __version__
     from ostler.app.composition import compose
     from ostler.app.project import Project
@@ -83,14 +86,14 @@ async def open_manual_calls(
     project = Project.load(options.cwd, trust=options.trust)
     for note in (*project.settings.notes, *map(str, project.settings.problems)):
         notify(note)
-    workspace = make_workspace(project, options, interactive=False)
-    mcp = make_mcp_source(project, interactive=False) if with_mcp else None
+    workspace = make_workspace(project, options, interactive=interactive)
+    mcp = make_mcp_source(project, interactive=interactive) if with_mcp else None
     host = make_tool_host(project, workspace, mcp=mcp)
     session = compose(
         project,
         backend=NoBackend(),
         tools=host,
-        access=make_policy(project.settings, options, interactive=False),
+        access=make_policy(project.settings, options, interactive=interactive),
         standing_rules=project.grants(),
         journal=lambda: MemoryJournal("tool-call"),
     )

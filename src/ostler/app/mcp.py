@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 
 from ostler import __version__
+from ostler.app.open_mcp_sources import forget_source, register_source
 from ostler.app.session_storage import cache_folder
+from ostler.backends.engine.history import find_prefix
 from ostler.core.credentials import CredentialName, CredentialStore
 from ostler.core.errors import UsageError
-from ostler.core.events import Notice
-from ostler.core.protocols import BackendContext, Tool, Workspace
+from ostler.core.protocols import BackendContext, Session, Tool, Workspace
 from ostler.core.sessions import McpServerRequest
 from ostler.core.tools import ToolCall, ToolSpec
 from ostler.knowledge.source_folder import SourceFolder
@@ -23,9 +24,17 @@ from ostler.mcp.approved_tools import ApprovedTools
 from ostler.mcp.connection import Connect, Connection, ConnectionHandler
 from ostler.mcp.server import McpServer
 from ostler.mcp.server_entry import DEFAULT_CALL_TIMEOUT, DEFAULT_START_TIMEOUT, ServerEntry, read_switches
+from ostler.mcp.state_report import StateReport
 from ostler.mcp.tool_list_cache import ToolListCache
 from ostler.mcp.tool_names import server_prefixes
-from ostler.mcp.tool_search import CALL_TOOL, SEARCH_TOOL, McpCallTool, McpSearchTool
+from ostler.mcp.tool_search import (
+    CALL_TOOL,
+    SEARCH_COST,
+    SEARCH_TOOL,
+    USUAL_WINDOW,
+    McpCallTool,
+    McpSearchTool,
+)
 from ostler.mcp.tool_source import McpToolSource
 from ostler.processes.command_environment import command_environment, path_without
 from ostler.settings.effective import Settings
@@ -42,9 +51,6 @@ MAX_LOG_BYTES = 1024 * 1024
 WORKSPACE_REFERENCE = "{workspace}"
 _SSE_PROBLEM = 'the old "sse" transport is not supported; use the URL of the server\'s streamable HTTP transport'
 OUTSIDE_SANDBOX_NOTE = "MCP servers run outside the sandbox, with your rights."
-
-# The servers of the open sessions by session id, for `/mcp`.
-_open_sources: dict[str, McpToolSource] = {}
 
 
 class _HostSource:
@@ -77,25 +83,42 @@ class McpToolHost(LocalToolHost):
         interceptor: CallInterceptor | None,
         *,
         owns_mcp: bool,
+        share: float,
     ) -> None:
+        """`share` is the part of the model's context window that may be used to list the tools of servers."""
         source = _HostSource(mcp, self._mcp_tools, owns_mcp=owns_mcp)
         super().__init__(tools, workspace, hidden_tools, is_offered, interceptor, (source,))
         self._mcp = mcp
         self._owns_mcp = owns_mcp
         self._session_id = ""
+        self._share = share
+        self.context_window: Callable[[], int] = lambda: USUAL_WINDOW
 
     async def open(self, context: BackendContext) -> None:
         """Start the servers in the background; wait only for the required ones. Raises `BackendError` for these."""
         if self._owns_mcp:
             self._session_id = str(getattr(context, "id", ""))
-            _open_sources[self._session_id] = self._mcp
+            register_source(self._session_id, self._mcp)
         await super().open(context)
         if self._owns_mcp:
             await self._mcp.wait_required()
 
     def _mcp_tools(self) -> Mapping[str, Tool[Any]]:
         tools = self._mcp.tools()
-        return {**tools, **self._search_tools} if self._mcp.is_searched else tools
+        return {**tools, **self._search_tools} if self._is_searched() else tools
+
+    def _is_searched(self) -> bool:
+        """Return whether the tools are searched, because listing those that the agent has costs too much.
+
+        A session that searched them once continues to do so: the search tools stay in its requests anyway.
+        """
+        cost = sum(cost for name, cost in self._mcp.costs().items() if self._is_offered(name))
+        limit = max((self.context_window() or USUAL_WINDOW) * self._share, SEARCH_COST)
+        return cost > limit or (cost > SEARCH_COST and self._was_searched())
+
+    def _was_searched(self) -> bool:
+        prefix = find_prefix(self._context.records()) if self._context else None
+        return prefix is not None and any(tool["name"] == SEARCH_TOOL for tool in prefix.tools)
 
     @cached_property
     def _search_tools(self) -> dict[str, Tool[Any]]:
@@ -109,7 +132,7 @@ class McpToolHost(LocalToolHost):
     def specs(self) -> Sequence[ToolSpec]:
         """Return the tools to list; those of MCP servers are left out if they are searched, but can be called."""
         specs = super().specs()
-        if not self._mcp.is_searched:
+        if not any(spec.name == SEARCH_TOOL for spec in specs):
             return specs
         unlisted = self._mcp.tools()
         return [spec for spec in specs if spec.name not in unlisted]
@@ -121,13 +144,8 @@ class McpToolHost(LocalToolHost):
 
     async def aclose(self) -> None:
         if self._owns_mcp:
-            _open_sources.pop(self._session_id, None)
+            forget_source(self._session_id)
         await super().aclose()
-
-
-def open_source(session_id: str) -> McpToolSource | None:
-    """Return the MCP servers of an open session."""
-    return _open_sources.get(session_id)
 
 
 def mcp_source(
@@ -143,7 +161,7 @@ def mcp_source(
         make_server(entry, settings, interactive=interactive, programs=_WorkspacePrograms(cwd, entry.command))
         for entry in entries.values()
     ]
-    return McpToolSource(servers, approved_tools, _FailureReport())
+    return McpToolSource(servers, approved_tools, StateReport())
 
 
 def _passed_in_entry(request: McpServerRequest, cwd: Path, settings: Settings) -> ServerEntry:
@@ -163,24 +181,6 @@ def _passed_in_entry(request: McpServerRequest, cwd: Path, settings: Settings) -
         origin="the client",
         settings_digest="\0".join(f"{key}={value}" for key, value in (*request.env.items(), *request.headers.items())),
     )
-
-
-class _FailureReport:
-    """Tells the user about each failure of a server once."""
-
-    def __init__(self) -> None:
-        self._reported: dict[str, str] = {}
-
-    def __call__(self, context: BackendContext, server: McpServer) -> None:
-        status = server.status
-        error = status.detail if status.state == "failed" else ""
-        if error and error != self._reported.get(status.name):
-            hint = f"see `ostler mcp logs {status.name}`"
-            context.emit(
-                Notice("warning", f"the MCP server {status.name} failed, so its tools are off: {error}; {hint}")
-            )
-        if error:
-            self._reported[status.name] = error
 
 
 def make_server(
@@ -392,15 +392,16 @@ def _problem(config: McpConfig) -> str:
 # -- status --------------------------------------------------------------------------------------------------------
 
 
-def status_lines(source: McpToolSource) -> list[str]:
-    """Return one line for each server: name, state, tools and error, with a note about the sandbox."""
-    statuses = source.statuses()
-    width = max((len(status.name) for status in statuses), default=0)
+def status_lines(session: Session, source: McpToolSource, name: str = "") -> list[str]:
+    """Return one line for each server, or for the named one: name, state, tools and error; and about the sandbox."""
+    source.report_states()
+    states = [state for state in session.state.servers.values() if name in ("", state.name)]
+    width = max((len(state.name) for state in states), default=0)
     lines = [
-        f"{status.name:<{width}}  {status.state:<8}  {_count(status.tools)}{f'  {status.detail}' * bool(status.detail)}"
-        for status in statuses
+        f"{state.name:<{width}}  {state.state:<8}  {_count(state.tools)}{f'  {state.detail}' * bool(state.detail)}"
+        for state in states
     ]
-    return [*lines, OUTSIDE_SANDBOX_NOTE] if lines else []
+    return [*lines, OUTSIDE_SANDBOX_NOTE] if lines and not name else lines
 
 
 def _count(tools: int) -> str:
@@ -410,7 +411,7 @@ def _count(tools: int) -> str:
 ACTIONS = ("restart", "disable", "enable")
 
 
-async def apply_action(source: McpToolSource, words: Sequence[str]) -> list[str]:
+async def apply_action(session: Session, source: McpToolSource, words: Sequence[str]) -> list[str]:
     """Run `restart`, `disable` or `enable` for a server. Raises `UsageError` for anything else."""
     from ostler.text.closest_name import closest_name
 
@@ -423,4 +424,4 @@ async def apply_action(source: McpToolSource, words: Sequence[str]) -> list[str]
         hint = f"did you mean {suggestion}?" if suggestion else f"available: {', '.join(names) or 'none'}"
         raise UsageError(f"there is no MCP server {words[1][:80]!r}", hint=hint)
     await (server.disable() if words[0] == "disable" else server.restart())
-    return [line for line in status_lines(source) if line.startswith(words[1])]
+    return status_lines(session, source, words[1])

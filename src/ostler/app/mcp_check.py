@@ -32,6 +32,7 @@ async def check_server(options: RunOptions, name: str) -> tuple[list[str], bool]
     try:
         await server.client()
         seconds = time.monotonic() - start
+        await server.load_offers()
         names = server_prefixes(list(entries))
         return list(_describe(server, names[name], list(names.values()), seconds)), True
     except ToolError as error:
@@ -53,6 +54,9 @@ def _describe(server: McpServer, prefix: str, prefixes: list[str], seconds: floa
         yield f"  {names[tool.name]:<40} about {tokens} tokens"
     omitted = f", {server.left_out} left out" if server.left_out else ""
     yield f"{len(server.tools)} tools{omitted}, about {total} tokens in each request"
+    if server.offers.prompts or server.offers.resources:
+        prompts, resources = len(server.offers.prompts), len(server.offers.resources)
+        yield f"{prompts} prompts (slash commands), {resources} resources (@{server.entry.name}:URI)"
     yield (
         f"limits: {MAX_TOOLS} tools per server, {MAX_SCHEMA_BYTES // 1024} KB per schema, {LIMIT} characters per "
         f"result, {server.entry.start_timeout:g} s to start, {server.entry.call_timeout:g} s per call without progress"

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,14 +19,21 @@ from ostler.knowledge.model_name_rules import FOREIGN_MODEL_NAMES, is_allowed_mo
 from ostler.knowledge.prompt_syntax import AGENT_PREFIX, mentioned_agent, parse_slash_command, strip_agent_mentions
 from ostler.settings.untrusted_project import model_names
 
+if TYPE_CHECKING:
+    from ostler.mcp.tool_source import McpToolSource
+
 MAX_SHELL_COMMANDS = 20
 
 
 class PromptBuilder:
     """Builds prompts for one project."""
 
-    def __init__(self, project: Project, *, allow_outside: bool) -> None:
-        """With `allow_outside` files that the user mentions may be outside the workspace."""
+    def __init__(self, project: Project, *, allow_outside: bool, mcp: "McpToolSource | None" = None) -> None:
+        """With `allow_outside` files that the user mentions may be outside the workspace.
+
+        `mcp` has the servers whose resources can be mentioned and whose prompts are commands.
+        """
+        self._mcp = mcp
         self._project = project
         self._cwd = project.path
         self._settings = project.settings
@@ -53,7 +61,7 @@ class PromptBuilder:
 
         if name in COMMANDS or name in ALIASES:
             return UsageError(f"/{name} is only available in the interactive client", hint="use `ostler chat`")
-        commands = self.commands()
+        commands = [*self.commands(), *(self._mcp.prompts.commands() if self._mcp else ())]
         from ostler.text.closest_name import closest_name
 
         suggestion = closest_name(name, commands)
@@ -73,6 +81,7 @@ class PromptBuilder:
             allow_outside=self._allow_outside,
             approved=source.approved,
             ask_about_outside=source.may_be_pasted,
+            resources=self._mcp.resources if self._mcp else None,
         )
         await attachments.add_mentions(text, source.pasted)
         target = self.target_of(text, source.pasted)
@@ -125,13 +134,14 @@ class PromptBuilder:
     async def expand(
         self, name: str, arguments: str, run_tool: RunTool, source: PromptSource = TYPED
     ) -> BuiltPrompt | None:
-        """Expand a custom command into a prompt. Return None if there is no command of that name.
+        """Expand a custom command or a server's prompt. Return None if there is no command of that name.
 
         Its shell commands run as tool calls of the session. Raises `UsageError` if one is denied.
         """
         command = self.commands().get(name)
         if command is None:
-            return None
+            content = await self._mcp.prompts.expand(name, arguments) if self._mcp else None
+            return BuiltPrompt(Prompt(_new_id(), tuple(content))) if content else None
         expanded = expand_template(command.template, arguments)
         self._check_shell_commands(command, expanded)
         pasted = arguments if source.may_be_pasted else source.pasted
@@ -139,7 +149,8 @@ class PromptBuilder:
         target = self._command_target(command, arguments, pasted, notices)
         self._check_target(target, source)
         outputs = [await _shell_output(shell, command, run_tool) for shell in expanded.shell_commands]
-        attachments = AttachmentCollector(self._cwd, allow_outside=self._allow_outside)
+        resources = self._mcp.resources if self._mcp else None
+        attachments = AttachmentCollector(self._cwd, allow_outside=self._allow_outside, resources=resources)
         typed = {path for _, _, path, is_typed in typed_mentions(arguments, pasted) if is_typed}
         for file in expanded.files:
             if not file.path.startswith("agent:"):

@@ -8,7 +8,10 @@ from ostler.core.sessions import Mode
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """The parsed flags; empty values are unset."""
+    """The parsed flags; empty values are unset.
+
+    With `later_servers` a client may pass in MCP servers, so `allow` can name tools that are not known yet.
+    """
 
     cwd: str
     model: dict[str, str] = {}
@@ -25,3 +28,4 @@ class RunOptions(msgspec.Struct, frozen=True):
     ephemeral: bool = False
     agent: str = ""
     backend: str = ""
+    later_servers: bool = False

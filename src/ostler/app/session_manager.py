@@ -76,7 +76,8 @@ class LocalSessionManager:
             mask=project.mask(self._options.model.get("api_key", "")),
             journal=lambda: store.open(project.id, store.fork(session_id) if request.fork else session_id),
         )
-        await session.open(version=__version__, backend=made.name, options=self._initial_options(request, session))
+        options, takeover = self._initial_options(request, session), request.takeover and not request.fork
+        await session.open(version=__version__, backend=made.name, options=options, takeover=takeover)
         return session
 
     def _draft(
@@ -174,10 +175,12 @@ class LocalSessionManager:
         return {**options, **request.options}
 
     async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
+        if self._store:
+            return await asyncio.to_thread(self._store.list, query)
         project = Project.load(query.cwd or self._options.cwd)
         scope = msgspec.structs.replace(query, cwd=project.root if query.cwd else "")
         return await asyncio.to_thread(self._store_for(project).list, scope)
 
     async def delete(self, session_id: str) -> None:
-        project = Project.load(self._options.cwd)
-        await asyncio.to_thread(self._store_for(project).delete, session_id)
+        store = self._store or self._store_for(Project.load(self._options.cwd))
+        await asyncio.to_thread(store.delete, session_id)

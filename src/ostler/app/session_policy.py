@@ -45,8 +45,9 @@ def _flag_rules(options: RunOptions, settings: Settings, *, interactive: bool) -
     """Return the rules of the flags; a non-interactive session has additional ones."""
     flags = YOLO_FLAG if options.yolo else WRITE_FLAG if options.write else ()
     non_interactive = () if interactive else NON_INTERACTIVE
-    servers = mcp_prefixes(settings) if options.allow else ()
-    return (*non_interactive, *flags, *(parse_flag(text, servers=servers) for text in options.allow))
+    servers, later = mcp_prefixes(settings) if options.allow else (), options.later_servers
+    allowed = (parse_flag(text, servers=servers, later_servers=later) for text in options.allow)
+    return (*non_interactive, *flags, *allowed)
 
 
 def mcp_prefixes(settings: Settings) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class Subagents:
         access = ActiveAgent(project.agents, policy, self._options, workspace.shell, parent=self._access)
         tools = make_tool_host(project, workspace, access.allows_tool, mcp=self._mcp, owns_mcp=False)
         engine = make_engine(
-            project, model, tools.specs, self._options, access.role, self._budget, may_write=access.may_write
+            project, model, tools, self._options, access.role, self._budget, may_write=access.may_write
         )
         engine.announce_model = partial(self._announcer.announce_child, model, task.agent)
         deny_asks = policy.profile == "god_mode" and project.agents[task.agent].read_only

@@ -38,7 +38,8 @@ def make_tool_host(
         return LocalToolHost(tools, workspace, other_tools, is_offered, project.hooks)
     from ostler.app.mcp import McpToolHost
 
-    return McpToolHost(mcp, tools, workspace, other_tools, is_offered, project.hooks, owns_mcp=owns_mcp)
+    share = project.settings.config.limits.mcp_tools
+    return McpToolHost(mcp, tools, workspace, other_tools, is_offered, project.hooks, owns_mcp=owns_mcp, share=share)
 
 
 def make_mcp_source(

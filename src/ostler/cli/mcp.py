@@ -166,10 +166,10 @@ def _serve(arguments: list[str]) -> int:
     parser = Parser(
         "ostler mcp serve",
         description="Serve Ostler's tools, and its agent as the tool `run`, to an MCP client on stdin and stdout. "
-        "Calls that need approval are denied unless a flag or a rule allows them.",
+        "The client's user is asked for approval, if the client supports elicitation; otherwise the call is denied.",
     )
     parser.add_argument(
-        "--tools", metavar="NAMES", default="", help="the only tools to serve, such as 'read,grep,git_*'"
+        "--tools", metavar="NAMES", default="", help="the only tools to serve, such as 'read,grep,glob'"
     )
     parser.add_argument("--agent", metavar="NAME", default="", help="the agent that `run` uses")
     parser.set_defaults(ephemeral=False)

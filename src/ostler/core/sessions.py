@@ -100,7 +100,8 @@ class OpenSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A frontend's request for a session: a new one, the one to `resume`, or a copy of it with `fork`.
 
     `backend` defaults to the backend of the resumed session, else to the engine. `directories` are additional folders
-    that may be read. `mcp_servers` are used besides the configured ones.
+    that may be read. `mcp_servers` are used besides the configured ones. With `takeover` a turn that another process
+    left unfinished is continued, if the backend can, and is then the running turn. Without it the turn is ended.
     """
 
     cwd: str
@@ -111,6 +112,7 @@ class OpenSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     fork: bool = False
     directories: tuple[str, ...] = ()
     mcp_servers: tuple[McpServerRequest, ...] = ()
+    takeover: bool = False
 
 
 class SessionSummary(msgspec.Struct, frozen=True, omit_defaults=True):

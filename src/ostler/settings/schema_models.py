@@ -18,6 +18,7 @@ PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
 NonNegativeFloat = Annotated[float, msgspec.Meta(ge=0)]
 SamplingTemperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
 Fraction = Annotated[float, msgspec.Meta(gt=0, le=1)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class ConfigSection(MaskedRepr, frozen=True, forbid_unknown_fields=True):
