@@ -1,18 +1,23 @@
 """Opens a session, or takes one over, with a scripted model; prints what happened as JSON lines.
 
-Usage: `takeover_target.py start|continue CWD SESSION`. `start` releases the session when standard input ends.
+Usage: `takeover_target.py start|continue CWD SESSION`. `start` releases the session when standard input ends. With
+`DATABASE` in the environment the session is in that database, otherwise in files.
 """
 
 import asyncio
 import json
+import os
 import sys
+from pathlib import Path
 
-from ostler.app.model_choice import ModelChoice
-from ostler.app.run_options import RunOptions
 from ostler.app.session_manager import LocalSessionManager
 from ostler.core.events import ToolFinished, ToolStarted
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.sessions import OpenSessionRequest
+from ostler.models.model_choice import ModelChoice
+from ostler.settings.run_options import RunOptions
+from ostler.storage.sqlite_database import SqliteDatabase
+from ostler.storage.sqlite_store import SqliteSessions
 from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 
 FIRST = ScriptedCall("bash", {"command": "echo first >> runs", "description": "first"}, "call-first")
@@ -27,7 +32,11 @@ def report(**fields):
 def make_manager(cwd, lines):
     model = ScriptedModel(lines)
     choice = ModelChoice("scripted", lambda name: model)
-    return model, LocalSessionManager(RunOptions(cwd, yolo=True, write=True), lambda message: None, choice)
+    store = None
+    if path := os.environ.get("DATABASE"):
+        store = SqliteSessions(SqliteDatabase(Path(path))).of("alice")
+    options = RunOptions(cwd, yolo=True, write=True)
+    return model, LocalSessionManager(options, lambda message: None, choice, store=store)
 
 
 async def start(cwd):

@@ -26,7 +26,17 @@ from ostler.mcp.server_entry import ServerEntry
 from ostler.text.sanitise import sanitise
 from ostler.wire.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
 from ostler.wire.jsonrpc_lines import InvalidJsonLine, decode, encode
-from ostler.wire.mcp import CALL_TOOL, INITIALIZE, INITIALIZED, LIST_TOOLS, META, PROGRESS, VERSION_META
+from ostler.wire.mcp import (
+    CALL_TOOL,
+    GET_PROMPT,
+    INITIALIZE,
+    INITIALIZED,
+    LIST_TOOLS,
+    META,
+    PROGRESS,
+    READ_RESOURCE,
+    VERSION_META,
+)
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 CLOSE_SECONDS = 2.0
@@ -272,7 +282,8 @@ def _metadata_headers(method: str, params: Mapping[str, Any]) -> list[tuple[str,
     if version is None:
         return []
     headers = [("mcp-protocol-version", version), ("mcp-method", method)]
-    return [*headers, ("mcp-name", header_value(params["name"]))] if method == CALL_TOOL else headers
+    named = params.get({CALL_TOOL: "name", GET_PROMPT: "name", READ_RESOURCE: "uri"}.get(method, ""))
+    return [*headers, ("mcp-name", header_value(named))] if isinstance(named, str) else headers
 
 
 def _is_event_stream(response: HttpResponse) -> bool:

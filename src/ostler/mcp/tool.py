@@ -27,8 +27,18 @@ PROGRESS_SECONDS = 0.2  # between two progress lines
 class McpTool:
     """One tool of a server. Its permission key is its name; its subject are the arguments."""
 
-    def __init__(self, server: McpServer, tool: ServerTool, name: str, prefix: str, approved: ApprovedTools) -> None:
+    def __init__(
+        self,
+        server: McpServer,
+        tool: ServerTool,
+        name: str,
+        prefix: str,
+        approved: ApprovedTools,
+        read_tool: str = "",
+    ) -> None:
+        """`read_tool` is the tool that reads the server's resources."""
         self._server = server
+        self._read_tool = read_tool
         self._tool = tool
         self._approved = approved
         description = clean_description(tool.description) or f"{tool.name} of the MCP server {server.entry.name}"
@@ -80,7 +90,7 @@ class McpTool:
         for is_last in (False, True):
             try:
                 result = await self._server.call(self._tool.name, params, context.ask, on_progress)
-                return self._with_instructions(convert_result(result))
+                return self._with_instructions(convert_result(result, self._read_tool))
             except ServerGone as error:
                 hints = self._tool.hints
                 if is_last or not (hints.read_only or hints.idempotent):

@@ -5,8 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ostler.core.errors import BackendError
+from ostler.core.permission import Question, QuestionReply
 from ostler.core.protocols import BackendContext, Tool
 from ostler.mcp.approved_tools import ApprovedTools
+from ostler.mcp.prompts import ServerPrompts
+from ostler.mcp.resources import READ_TOOL, McpReadTool, ServerResources
 from ostler.mcp.server import McpServer, ServerStatus
 from ostler.mcp.tool import McpTool
 from ostler.mcp.tool_names import server_prefixes, tool_names
@@ -60,13 +63,20 @@ class McpToolSource:
             self._tools = {tool.spec.name: tool for server in self._servers.values() for tool in self._tools_of(server)}
         return self._tools
 
-    def _tools_of(self, server: McpServer) -> list[McpTool]:
+    def _tools_of(self, server: McpServer) -> list[Tool[Any]]:
         if not server.is_listed:
             return []
         name = server.entry.name
         prefix = self._prefixes[name]
-        names = tool_names(prefix, [tool.name for tool in server.tools], self._prefixes.values())
-        return [McpTool(server, tool, names[tool.name], prefix, self._approved[name]) for tool in server.tools]
+        declared = [tool.name for tool in server.tools]
+        reads = server.offers.has_resources and READ_TOOL not in declared and server.entry.allows_tool(READ_TOOL)
+        names = tool_names(prefix, [*declared, *([READ_TOOL] if reads else [])], self._prefixes.values())
+        read_tool = names.get(READ_TOOL, "")
+        approved = self._approved[name]
+        tools: list[Tool[Any]] = [
+            McpTool(server, tool, names[tool.name], prefix, approved, read_tool) for tool in server.tools
+        ]
+        return [*tools, McpReadTool(server, read_tool, prefix)] if reads else tools
 
     def costs(self) -> Mapping[str, int]:
         """Return the approximate number of tokens that listing each tool costs in each request."""
@@ -89,6 +99,22 @@ class McpToolSource:
 
     def statuses(self) -> list[ServerStatus]:
         return [server.status for server in self._servers.values()]
+
+    @property
+    def servers(self) -> Sequence[McpServer]:
+        return list(self._servers.values())
+
+    async def ask(self, question: Question) -> QuestionReply:
+        """Ask the user a question of a server outside of a tool call; without a session it is declined."""
+        return await self._context.ask(question) if self._context else QuestionReply("decline")
+
+    @property
+    def prompts(self) -> ServerPrompts:
+        return ServerPrompts(self.servers, self.ask)
+
+    @property
+    def resources(self) -> ServerResources:
+        return ServerResources(self.servers, self.ask)
 
     def server(self, name: str) -> McpServer | None:
         return self._servers.get(name)

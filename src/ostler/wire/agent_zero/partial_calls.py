@@ -10,7 +10,7 @@ from ostler.wire.agent_zero.zero_events import ZeroToolRequest
 _MAX_CALLS = 64
 
 
-class _PartialCall(msgspec.Struct):
+class _StreamedCall(msgspec.Struct):
     id: str = ""
     name: str = ""
     arguments: list[str] = msgspec.field(default_factory=list)
@@ -20,7 +20,7 @@ class PartialCalls:
     """The calls of a stream whose arguments are not complete yet."""
 
     def __init__(self) -> None:
-        self._calls: dict[Any, _PartialCall] = {}
+        self._calls: dict[Any, _StreamedCall] = {}
 
     def add(self, fragments: list[Any]) -> list[Any]:
         """Add fragments and return those that are not parts of a call."""
@@ -36,7 +36,7 @@ class PartialCalls:
             return False
         if index not in self._calls and len(self._calls) >= _MAX_CALLS:
             return False
-        call = self._calls.setdefault(index, _PartialCall())
+        call = self._calls.setdefault(index, _StreamedCall())
         call.id = call.id or (fragment["id"] if isinstance(fragment.get("id"), str) else "")
         call.name += function.get("name") or ""
         call.arguments.append(function.get("arguments") or "")
