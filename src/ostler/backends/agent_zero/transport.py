@@ -72,7 +72,10 @@ class ZeroTransport(Protocol):
         """Send a message into the running turn. Return False if that is not possible now."""
 
     async def stop(self) -> str:
-        """Stop the server's work on a cancelled turn as far as possible. Return what happened, for the user."""
+        """Stop the server's work on a cancelled turn as far as possible.
+
+        Return what happened, for the user; an empty text if the server was not working.
+        """
 
     def options(self) -> tuple[SessionOption, ...]: ...
 
