@@ -12,7 +12,7 @@ from ostler.core.prompt import Prompt
 from ostler.core.protocols import Session, ToolRunner
 from ostler.core.sessions import OpenSessionRequest
 from ostler.core.store import HostedStore
-from ostler.frontends.server.config import ServerConfig
+from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.connection import ClientConnection
 from ostler.frontends.server.host_link import HostLink
 from ostler.frontends.server.host_record import HostRecord
@@ -37,7 +37,7 @@ OpenSession = Callable[[str, OpenSessionRequest, ToolRunner], Awaitable[Session]
 class ServerParts(msgspec.Struct, frozen=True):
     """What all sessions of a server share. `open_session` gets the owner, the request and the tools."""
 
-    config: ServerConfig
+    config: ServingConfig
     open_session: OpenSession
     version: str
     session_tools: Callable[[], ToolRunner | None] = lambda: None

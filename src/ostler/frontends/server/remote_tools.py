@@ -14,7 +14,7 @@ from ostler.core.errors import ToolError
 from ostler.core.events import ToolProgress, ToolsChanged, ToolStarted
 from ostler.core.protocols import BackendContext, ToolRunner
 from ostler.core.tools import CALLS_THAT_CANNOT_RUN, ToolCall, ToolResult, ToolSpec
-from ostler.frontends.server.config import ServerConfig
+from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.host_link import HostLink
 from ostler.frontends.server.rate_limit import RateLimit
 from ostler.frontends.server.schema_check import find_mismatch
@@ -30,7 +30,7 @@ class RemoteTools:
     def __init__(
         self,
         link: HostLink,
-        config: ServerConfig,
+        config: ServingConfig,
         session_tools: ToolRunner | None = None,
         trace: Callable[[], str] = lambda: "",
     ) -> None:
