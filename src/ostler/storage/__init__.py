@@ -1,1 +1,1 @@
-"""The database of a server: the sessions of all its users."""
+"""The database of a server: the sessions and accounts of all its users."""
