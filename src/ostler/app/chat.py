@@ -75,7 +75,7 @@ class ChatClient(msgspec.Struct, frozen=True):
         ui = settings.config.ui
         vi = ui.keys.get("editing") == "vi"
         console = LineEditorConsole(sys.stdout, history, colour=paint.enabled, vi=vi, bell=ui.bell)
-        console.is_sensitive = partial(_contains_secret, settings, self.options.model.get("api_key", ""))
+        console.is_sensitive = partial(contains_secret, settings, self.options.model.get("api_key", ""))
         return console
 
 
@@ -104,7 +104,7 @@ class LazySessionManager:
         await self._manager.delete(session_id)
 
 
-def _contains_secret(settings: Settings, api_key: str, text: str) -> bool:
+def contains_secret(settings: Settings, api_key: str, text: str) -> bool:
     """Return whether a prompt contains a known secret."""
     from ostler.settings.known_secrets import secrets_in_use
     from ostler.text.secret_masker import SecretMasker

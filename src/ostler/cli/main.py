@@ -5,6 +5,7 @@ import sys
 # Name: (module, or module:function if it is not `main`; description).
 COMMANDS = {
     "chat": ("ostler.cli.chat", "start an interactive session (default in a terminal)"),
+    "tui": ("ostler.cli.tui", "start the full-screen client"),
     "run": ("ostler.cli.run", "run one prompt non-interactively, for scripts and pipes"),
     "demo": ("ostler.cli.demo", "watch the agent fix a failing test in a temporary folder"),
     "tool": ("ostler.cli.tool", "list, show or call tools without a model"),
