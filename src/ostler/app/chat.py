@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.app.project_paths import project_folder, workspace_path
-from ostler.app.run_options import RunOptions
-from ostler.app.trusted_settings import load_settings
 from ostler.core.protocols import Session, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
 from ostler.frontends.repl.console import Console
 from ostler.frontends.repl.frontend import ReplFrontend
 from ostler.frontends.repl.plain_console import PlainConsole
+from ostler.knowledge.trusted_settings import load_settings
 from ostler.rendering.style import THEMES, Styler, is_colour_enabled, terminal_columns
 from ostler.settings.effective import Settings
+from ostler.settings.project_paths import project_folder, workspace_path
+from ostler.settings.run_options import RunOptions
 from ostler.text.sanitise import sanitise
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class ChatClient(msgspec.Struct, frozen=True):
     options: RunOptions
     resume: str = ""
     plain: bool = False
+    is_default: bool = False  # started without a command, so that the settings choose the frontend
 
     def run(self) -> int:
         """Run until the user exits and return the exit status. Errors before the first prompt are raised."""
@@ -50,6 +51,10 @@ class ChatClient(msgspec.Struct, frozen=True):
         paint = Styler(editor and is_colour_enabled(sys.stdout, os.environ), columns=columns)
         settings = load_settings(cwd, trust=self.options.trust)
         ui = settings.config.ui
+        if self.is_default and editor and ui.frontend == "tui":
+            from ostler.app.tui import FullScreenClient
+
+            return await FullScreenClient(self.options, self.resume).run_async()
         paint.theme = ui.theme if ui.theme in THEMES else paint.theme
         console = self._make_editor_console(cwd, paint, settings) if editor else _make_plain_console()
 

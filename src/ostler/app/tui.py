@@ -9,12 +9,12 @@ import msgspec
 
 from ostler.app.chat import LazySessionManager, can_edit_lines, contains_secret
 from ostler.app.command_services import LocalCommandServices
-from ostler.app.project_paths import project_folder, workspace_path
-from ostler.app.run_options import RunOptions
-from ostler.app.trusted_settings import load_settings
 from ostler.core.errors import UsageError
 from ostler.core.sessions import OpenSessionRequest
+from ostler.knowledge.trusted_settings import load_settings
 from ostler.settings.home import ensure_home
+from ostler.settings.project_paths import project_folder, workspace_path
+from ostler.settings.run_options import RunOptions
 
 THEME_FILE = "tui_theme"
 
@@ -31,9 +31,10 @@ class FullScreenClient(msgspec.Struct, frozen=True):
             raise UsageError(
                 "the full-screen client needs a terminal", hint='use `ostler run "…"` in scripts and pipes'
             )
-        return asyncio.run(self._run())
+        return asyncio.run(self.run_async())
 
-    async def _run(self) -> int:
+    async def run_async(self) -> int:
+        """Run in the current event loop."""
         try:
             from ostler.frontends.tui.frontend import TuiFrontend
             from ostler.frontends.tui.options import TuiOptions

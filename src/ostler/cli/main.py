@@ -16,6 +16,7 @@ COMMANDS = {
     ),
     "acp": ("ostler.cli.acp", "use the Agent Client Protocol: serve an editor, run or test an agent"),
     "mcp": ("ostler.cli.mcp", "list, add, remove or test MCP servers; serve Ostler's tools to MCP clients"),
+    "serve": ("ostler.cli.serve", "print the JSON Schema of the server protocol; the server itself is not finished"),
     "config": ("ostler.cli.config", "show or check the settings, print their JSON Schema"),
     "permissions": ("ostler.cli.permissions", "explain permission decisions, list or revoke rules"),
     "undo": ("ostler.cli.undo", "undo the file changes of a turn"),
@@ -49,12 +50,12 @@ def help_text() -> str:
 def dispatch(arguments: list[str]) -> int:
     """Run the command that the arguments name and return its exit status."""
     if not arguments and _in_terminal():
-        return _run_command("chat", [])
+        return run_main("ostler.cli.chat:default", [])
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         sys.stdout.write(help_text())
         return 0
     if arguments[0].startswith("-"):
-        return _run_command("chat", arguments)
+        return run_main("ostler.cli.chat:default", arguments)
     name, rest = arguments[0], arguments[1:]
     if name not in COMMANDS:
         return _report_unknown(name)

@@ -34,7 +34,7 @@ class TuiUser:
     @property
     def dialog(self):
         """The text of the open dialog, with its answers; empty if there is none."""
-        screen = self.app.screen
+        screen = self.app.screen if self.app.is_running and self.app.screen_stack else self.app.chat
         if screen is self.app.chat:
             return ""
         bodies = [body.text for body in screen.query(ScrollRows)]

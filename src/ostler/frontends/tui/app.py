@@ -1,6 +1,7 @@
 """The Textual application: opens sessions one after the other and shows them on the chat screen."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -54,7 +55,7 @@ class FullScreenApp(App[int]):
         self.call_after_refresh(self._open_first)
 
     def _open_first(self) -> None:
-        self.run_worker(self._open(self._request.resume, ""), group="open", exit_on_error=True)
+        self.run_worker(partial(self._open, self._request.resume, ""), group="open", exit_on_error=True)
 
     async def _open(self, session_id: str, previous: str) -> None:
         """Open a session, or the previous one again if that fails."""
@@ -76,7 +77,7 @@ class FullScreenApp(App[int]):
         """Close the session, then quit or open another one."""
         if not self._is_leaving:
             self._is_leaving = True
-            self.run_worker(self._leave(chat_exit), group="leave")
+            self.run_worker(partial(self._leave, chat_exit), group="leave")
 
     async def _leave(self, chat_exit: ChatExit) -> None:
         controller, self.chat.controller = self.chat.controller, None

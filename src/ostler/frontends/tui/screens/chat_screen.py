@@ -190,10 +190,11 @@ class ChatScreen(Screen[None]):
             self.prompt.restore_draft(event.text)
             self.show_note("the session is still opening")
             return
-        self.run_worker(self.controller.submit(event.text, event.pasted, steering=event.steering), group="submit")
+        work = partial(self.controller.submit, event.text, event.pasted, steering=event.steering)
+        self.run_worker(work, group="submit")
 
     def on_prompt_field_editor_requested(self) -> None:
-        self.run_worker(self._edit_draft(), group="editor", exclusive=True)
+        self.run_worker(self._edit_draft, group="editor", exclusive=True)
 
     async def _edit_draft(self) -> None:
         from ostler.interaction.draft_file import edit_text
@@ -282,7 +283,7 @@ class ChatScreen(Screen[None]):
         if self.menu.is_open:
             self.menu.move(-1)
         elif self.controller:
-            self.run_worker(self.controller.next_mode(), group="mode")
+            self.run_worker(self.controller.next_mode, group="mode")
 
     def _do_suspend(self) -> None:
         self.app.action_suspend_process()
@@ -342,7 +343,7 @@ class ChatScreen(Screen[None]):
         if command.hint and not command.hint.startswith("["):
             self.prompt.put_text(f"{value} ")
         elif self.controller:
-            self.run_worker(self.controller.run_command(value), group="submit")
+            self.run_worker(partial(self.controller.run_command, value), group="submit")
 
     async def _do_sessions(self) -> None:
         if self.controller is None:
@@ -358,7 +359,7 @@ class ChatScreen(Screen[None]):
 
     def _open_session(self, session_id: str | None) -> None:
         if session_id and self.controller:
-            self.run_worker(self.controller.run_command(f"/resume {session_id}"), group="submit")
+            self.run_worker(partial(self.controller.run_command, f"/resume {session_id}"), group="submit")
 
     # -- search --------------------------------------------------------------------------------------------------
 

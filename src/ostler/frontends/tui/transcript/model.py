@@ -53,6 +53,7 @@ class TranscriptModel:
         self._records: Records | None = None
         self._transcript = Transcript()
         self._open: dict[str, TranscriptEntry] = {}  # entries that may still change, by message or call id
+        self._calls: dict[str, TranscriptEntry] = {}  # the calls of this turn
         self._behind: set[TranscriptEntry] = set()  # messages with text that waits to be shown
         self._decoded: OrderedDict[TranscriptEntry, None] = OrderedDict()
 
@@ -124,6 +125,7 @@ class TranscriptModel:
     def _reset_open(self) -> None:
         self._transcript = Transcript()
         self._open.clear()
+        self._calls.clear()
         self._behind.clear()
         self._decoded.clear()
         self.running_call = None
@@ -162,7 +164,7 @@ class TranscriptModel:
         block = self._transcript.apply(event)
         if block is None or (isinstance(block, TodosBlock) and self.running_call):
             return False  # the result of the call shows the list
-        entry = self._open.get(block.id)
+        entry = self._calls.get(block.id)
         if entry is None:
             kind: EntryKind = "call" if isinstance(block, CallBlock) else "note"
             kind = "prompt" if isinstance(block, PromptBlock) else kind
@@ -172,6 +174,7 @@ class TranscriptModel:
             entry.record = self._record_index(seq)
         entry.drop_strips()
         if isinstance(block, CallBlock):
+            self._calls[block.id] = entry
             self._note_call(block, entry, event)
         return True
 
@@ -193,7 +196,9 @@ class TranscriptModel:
         for key in interrupted:
             self._open.pop(key).live = None
         self._behind.clear()
-        self._transcript = Transcript() if not self._open else self._transcript
+        if not self._open:
+            self._transcript = Transcript()
+            self._calls.clear()
         self.running_call = None
 
     # -- strips --------------------------------------------------------------------------------------------------

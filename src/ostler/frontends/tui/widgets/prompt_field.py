@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from textual import events
 from textual.message import Message
@@ -208,7 +209,8 @@ class PromptField(TextArea):
         if self.source is not None:
             before = self.text_before_cursor
             self._requested = before
-            self.run_worker(self._complete(self.source, before, explicit=explicit), exclusive=True, group="completion")
+            search = partial(self._complete, self.source, before, explicit=explicit)
+            self.run_worker(search, exclusive=True, group="completion")
 
     async def _complete(self, source: CompletionSource, before: str, *, explicit: bool) -> None:
         found = await source.completions(before, explicit=explicit) if before else ()
