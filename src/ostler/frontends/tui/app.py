@@ -16,6 +16,7 @@ from ostler.frontends.tui.options import TuiOptions
 from ostler.frontends.tui.screens.chat_screen import ChatScreen
 from ostler.frontends.tui.session_controller import SessionController
 from ostler.frontends.tui.themes import DEFAULT_THEME, find_theme, own_themes
+from ostler.frontends.tui.workers import start_work
 from ostler.interaction.chat_exit import ChatExit
 from ostler.text.sanitise import sanitise
 
@@ -55,7 +56,7 @@ class FullScreenApp(App[int]):
         self.call_after_refresh(self._open_first)
 
     def _open_first(self) -> None:
-        self.run_worker(partial(self._open, self._request.resume, ""), group="open", exit_on_error=True)
+        start_work(self, partial(self._open, self._request.resume, ""), "open")
 
     async def _open(self, session_id: str, previous: str) -> None:
         """Open a session, or the previous one again if that fails."""
@@ -77,7 +78,7 @@ class FullScreenApp(App[int]):
         """Close the session, then quit or open another one."""
         if not self._is_leaving:
             self._is_leaving = True
-            self.run_worker(partial(self._leave, chat_exit), group="leave")
+            start_work(self, partial(self._leave, chat_exit), "leave")
 
     async def _leave(self, chat_exit: ChatExit) -> None:
         controller, self.chat.controller = self.chat.controller, None

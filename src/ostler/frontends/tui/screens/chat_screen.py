@@ -27,6 +27,7 @@ from ostler.frontends.tui.widgets.completion_menu import CompletionMenu
 from ostler.frontends.tui.widgets.prompt_field import PromptField
 from ostler.frontends.tui.widgets.status_cards import TALL_ROWS, StatusCards
 from ostler.frontends.tui.widgets.text_rows import PAINT, TextRows
+from ostler.frontends.tui.workers import start_work
 from ostler.interaction.builtin_commands import COMMANDS
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.prompt_history import PromptHistory
@@ -191,10 +192,10 @@ class ChatScreen(Screen[None]):
             self.show_note("the session is still opening")
             return
         work = partial(self.controller.submit, event.text, event.pasted, steering=event.steering)
-        self.run_worker(work, group="submit")
+        start_work(self, work, "submit")
 
     def on_prompt_field_editor_requested(self) -> None:
-        self.run_worker(self._edit_draft, group="editor", exclusive=True)
+        start_work(self, self._edit_draft, "editor", exclusive=True)
 
     async def _edit_draft(self) -> None:
         from ostler.interaction.draft_file import edit_text
@@ -283,7 +284,7 @@ class ChatScreen(Screen[None]):
         if self.menu.is_open:
             self.menu.move(-1)
         elif self.controller:
-            self.run_worker(self.controller.next_mode, group="mode")
+            start_work(self, self.controller.next_mode, "mode")
 
     def _do_suspend(self) -> None:
         self.app.action_suspend_process()
@@ -343,7 +344,7 @@ class ChatScreen(Screen[None]):
         if command.hint and not command.hint.startswith("["):
             self.prompt.put_text(f"{value} ")
         elif self.controller:
-            self.run_worker(partial(self.controller.run_command, value), group="submit")
+            start_work(self, partial(self.controller.run_command, value), "submit")
 
     async def _do_sessions(self) -> None:
         if self.controller is None:
@@ -359,7 +360,7 @@ class ChatScreen(Screen[None]):
 
     def _open_session(self, session_id: str | None) -> None:
         if session_id and self.controller:
-            self.run_worker(partial(self.controller.run_command, f"/resume {session_id}"), group="submit")
+            start_work(self, partial(self.controller.run_command, f"/resume {session_id}"), "submit")
 
     # -- search --------------------------------------------------------------------------------------------------
 

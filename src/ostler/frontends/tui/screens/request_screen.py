@@ -126,6 +126,9 @@ class RequestScreen(ModalScreen[None]):
             self._visible_at = float("inf")
         self.call_after_refresh(self._mark_visible)
 
+    def on_scroll_rows_wrapped(self) -> None:
+        self._show_feedback()
+
     def _mark_visible(self) -> None:
         self._visible_at = min(self._visible_at, time.monotonic())
         self.keys.mark_visible()

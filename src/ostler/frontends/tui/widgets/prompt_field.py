@@ -11,6 +11,7 @@ from textual.widgets import TextArea
 from ostler.frontends.tui.keys import KeyTable
 from ostler.frontends.tui.widgets.completion_menu import CompletionMenu
 from ostler.frontends.tui.widgets.vi_keys import ViKeys
+from ostler.frontends.tui.workers import start_work
 from ostler.interaction.completion import Completion, CompletionSource
 from ostler.interaction.pastes import PasteStore
 from ostler.interaction.prompt_history import PromptHistory, is_recallable
@@ -210,7 +211,7 @@ class PromptField(TextArea):
             before = self.text_before_cursor
             self._requested = before
             search = partial(self._complete, self.source, before, explicit=explicit)
-            self.run_worker(search, exclusive=True, group="completion")
+            start_work(self, search, "completion", exclusive=True)
 
     async def _complete(self, source: CompletionSource, before: str, *, explicit: bool) -> None:
         found = await source.completions(before, explicit=explicit) if before else ()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -16,6 +17,9 @@ WHEEL_ROWS = 3
 
 class ScrollRows(Widget):
     """Shows sanitised lines with the styles of `Styler`, folded to its width."""
+
+    class Wrapped(Message):
+        """The lines were set or folded again."""
 
     def __init__(self, *, id: str, keep_last: bool = False) -> None:
         """`keep_last` shows the end first and follows new lines."""
@@ -44,12 +48,15 @@ class ScrollRows(Widget):
         self._wrap()
 
     def _wrap(self) -> None:
+        if not self.size.width:
+            return  # not laid out yet; `on_resize` follows
         columns = max(self.size.width - 1, 8)
         self._strips = [strip for line in self._lines for strip in self._maker.make(line, columns)]
         at_end = max(len(self._strips) - self.size.height, 0)
         self._top = at_end if self._keep_last else min(self._top, at_end)
         self._note_end()
         self.refresh()
+        self.post_message(self.Wrapped())
 
     def scroll_rows(self, count: int) -> None:
         self._top = min(max(self._top + count, 0), max(len(self._strips) - self.size.height, 0))
