@@ -62,3 +62,11 @@ async def test_standing_rule_of_the_project_applies(explanation, tmp_path):
     assert "To allow it" in await explanation("write", write, {})
     project_grants(tmp_path / "work").add(Rule("edit", "*", "allow"))
     assert await explanation("write", write, {}) == "    non-interactive    allow"
+
+
+async def test_row_of_the_danger_check_is_cited(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = await explain(RunOptions(str(tmp_path)), "bash", {"command": "apt remove x"}, interactive=True)
+    sources = [line for line in found.lines if line.startswith("Source of the danger check: ")]
+    assert len(sources) == 1
+    assert sources[0].endswith("(apt: destroys)")

@@ -34,7 +34,26 @@ async def explain(options: RunOptions, tool: str, arguments: dict[str, object], 
         await workspace.aclose()
     grants = tuple(project.grants().rules())
     verdict = evaluate_permission(permission, policy, grants=grants)
-    return Explanation(verdict.action, _verdict_lines(permission, verdict, policy, grants))
+    source = _danger_source(str(arguments.get("command", "")), project) if tool == "bash" else ""
+    lines = [
+        *_verdict_lines(permission, verdict, policy, grants),
+        *(["", f"Source of the danger check: {source}"] if source else []),
+        *_remedy(permission, verdict, policy, grants),
+    ]
+    return Explanation(verdict.action, lines)
+
+
+def _danger_source(command: str, project: Project) -> str:
+    """Return the row or function that makes the danger check flag a command, or an empty string."""
+    from ostler.policy.shell import analyse
+
+    security = project.settings.config.security
+    return analyse(
+        command,
+        cwd=str(project.folder),
+        danger_patterns=security.danger_patterns,
+        blacklist_patterns=security.blacklist_patterns,
+    ).source
 
 
 def _verdict_lines(permission: Permission, outcome: Verdict, policy: Policy, standing_rules: Rules) -> list[str]:
@@ -46,7 +65,7 @@ def _verdict_lines(permission: Permission, outcome: Verdict, policy: Policy, sta
         verdict = evaluate_permission(Permission("", (need,)), policy, grants=standing_rules)
         lines.append(f"  {need.key} {need.subject}".rstrip())
         lines += [f"    {step.name:<18} {step.action:<6} {step.reason}".rstrip() for step in verdict.steps]
-    return lines + _remedy(permission, outcome, policy, standing_rules)
+    return lines
 
 
 def _remedy(permission: Permission, outcome: Verdict, policy: Policy, standing_rules: Rules) -> list[str]:
