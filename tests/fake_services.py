@@ -49,7 +49,7 @@ class FakeServices:
     async def skills(self):
         return [NamedItem("pdf", "reads pages")]
 
-    async def commands(self):
+    async def commands(self, session):
         return [NamedItem("review", "review the code")]
 
     async def sessions(self, query):
@@ -88,6 +88,10 @@ class FakeServices:
     def take_unsent_prompts(self):
         text, self.unsent_prompts = self.unsent_prompts, ""
         return text
+
+    async def resources(self, session, query):
+        known = [NamedItem("docs:", "MCP server"), NamedItem("docs:file:///a b.txt", "letters")]
+        return [item for item in known if item.name.startswith(query)] if query else []
 
     async def files(self, query):
         if self.files_delay:

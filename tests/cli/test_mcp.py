@@ -5,48 +5,14 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from tests.conftest import at
+from tests.mcp.configured_servers import SCRIPT, call, command, configure, is_running, pids, server
 
 from ostler.testing.model_server import calls, text
 
 pytestmark = pytest.mark.req("MC-1", "MC-2", "MC-4")
-SCRIPT = Path(__file__).parents[1] / "mcp" / "fake_mcp_server.py"
-
-
-def command(*arguments):
-    return [sys.executable, "-S", "-E", str(SCRIPT), *map(str, arguments)]
-
-
-def configure(ostler, servers, **more):
-    folder = ostler.home / ".ostler"
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps({"mcp": servers, **more}))
-
-
-def server(ostler, name, *arguments, **more):
-    folder = ostler.home / name
-    folder.mkdir(exist_ok=True)
-    return {"command": command("--name", name, "--folder", folder, *arguments), **more}
-
-
-def call(ostler, tool, arguments="{}", *flags):
-    done = ostler("tool", "call", *flags, tool, arguments)
-    return json.loads(done.stdout)
-
-
-def is_running(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def pids(ostler, name):
-    file = ostler.home / name / "pids"
-    return [int(line) for line in file.read_text().split()] if file.exists() else []
 
 
 def test_model_calls_the_tool_of_a_server(ostler, models):
@@ -127,7 +93,7 @@ def test_failure_of_a_server_is_reported_once(ostler, models):
     configure(ostler, {"bad": server(ostler, "bad", "--mode", "exit")})
     with models.playing(calls([("bad_x", {})]), calls([("bad_x", {})]), text("done")) as served:
         done = ostler("run", *at(served), "go")
-    assert done.stdout.count("the MCP server bad failed") == 1
+    assert done.stdout.count("server bad failed") == 1
     assert "bad configuration" in done.stdout
     assert "bad configuration" in ostler("mcp", "logs", "bad").stdout
 
@@ -371,7 +337,7 @@ def test_chat_shows_restarts_and_disables_servers(ostler, models):
     assert "there is no MCP server 'nosuch'" in done.stdout + done.stderr
     assert "outside the sandbox" in done.stdout
     assert "bad configuration" in done.stdout
-    assert "the MCP server one failed" not in done.stdout
+    assert "server one failed" not in done.stdout
     assert not any(is_running(pid) for pid in pids(ostler, "one"))
 
 

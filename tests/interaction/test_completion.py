@@ -83,6 +83,8 @@ async def results(source, before, explicit=False):
         ("see @agent:", ["see @agent:build", "see @agent:plan"]),
         ("see @agent:lan", []),
         ("see @main", ["see @src/main.py "]),
+        ("see @doc", ["see @docs:", 'see @"docs:file:///a b.txt" ']),
+        ("see @docs:fi", ['see @"docs:file:///a b.txt" ']),
         ("see @file:main", ["see @file:src/main.py "]),
         ("@sr", ["@src/", "@src/main.py "]),
         ("(@main", ["(@src/main.py "]),

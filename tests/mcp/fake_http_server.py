@@ -1,6 +1,7 @@
 """A remote MCP server for tests: streamable HTTP in a thread, in one era, with JSON or event streams."""
 
 import json
+import queue
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -17,6 +18,10 @@ class FakeHttpServer:
     def __init__(self, era="modern", *, streams=False, token=""):
         self.era, self.streams, self.token = era, streams, token
         self.requests = []
+        self.tools = [ECHO, WAIT, CUT]
+        self.pushed = queue.SimpleQueue()  # messages on the stream of a legacy server; None ends the stream
+        self.has_stream = False
+        self.refused_probes = 0
         self.sessions = {"session-1"}
         self.released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *args: _Handler(self, *args))
@@ -34,6 +39,7 @@ class FakeHttpServer:
 
     def __exit__(self, *error):
         self.released.set()
+        self.pushed.put(None)
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -56,6 +62,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.fake.requests.append((dict(self.headers), {"method": "DELETE"}))
         self.answer(200, b"")
 
+    def do_GET(self):
+        self.fake.requests.append((dict(self.headers), {"method": "GET"}))
+        if not self.fake.has_stream:
+            return self.answer(405, b"")
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.close_connection = True
+        while (frame := self.fake.pushed.get()) is not None:
+            self.wfile.write(f"data: {json.dumps({'jsonrpc': '2.0', **frame})}\n\n".encode())
+            self.wfile.flush()
+        return None
+
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.fake.requests.append(({key.lower(): value for key, value in self.headers.items()}, body))
@@ -66,6 +85,10 @@ class _Handler(BaseHTTPRequestHandler):
         is_modern = body.get("params", {}).get("_meta", {}).get(VERSION) == MODERN
         if is_modern != (self.fake.era == "modern"):
             return self.answer(400, b"Bad Request")
+        if self.fake.refused_probes:
+            self.fake.refused_probes -= 1
+            error = {"code": -32022, "message": "Unsupported protocol version", "data": {"supported": [MODERN]}}
+            return self.reply(400, {"id": body["id"], "error": error})
         if is_modern and (
             self.headers.get("mcp-method") != body["method"]
             or (body["method"] == "tools/call" and self.headers.get("mcp-name") != body["params"]["name"])
@@ -87,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "initialize":
                 result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": {"name": "far"}}
             case "tools/list":
-                result = {"tools": [ECHO, WAIT, CUT]}
+                result = {"tools": self.fake.tools}
             case "tools/call" if body["params"]["name"] == "cut":
                 self.close_connection = True
                 return self.wfile.write(

@@ -17,6 +17,7 @@ parser.add_argument("--mode", default="ok", choices=["ok", "exit", "never", "gar
 parser.add_argument("--folder", default="")
 parser.add_argument("--name", default="fake")
 parser.add_argument("--instructions", default="")
+parser.add_argument("--offers", action="store_true")
 args = parser.parse_args()
 
 MODERN = "2026-07-28"
@@ -118,6 +119,7 @@ def call(request_id, params, is_modern):
             {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "inside"}},
             {"type": "resource", "resource": {"uri": "file:///b.bin", "blob": "aGk=", "mimeType": "application/zip"}},
             {"type": "resource_link", "uri": "file:///c", "name": "c"},
+            *([{"type": "resource_link", "uri": "memo://one", "name": "memo"}] if args.offers else []),
             {"type": "hologram"},
         ]
         return reply(request_id, {**done, "content": content, "structuredContent": {"text": "hello"}})
@@ -142,19 +144,76 @@ QUESTION = {
 }
 
 
-def ask(request_id, params, is_modern):
+def answer_text(value, kind):
+    return text(value) if kind == "content" else {"messages": [{"role": "user", "content": text(value)["content"][0]}]}
+
+
+def ask(request_id, params, is_modern, kind="content"):
     if not is_modern:
         send({"id": "question", "method": "elicitation/create", "params": QUESTION})
         while True:
             frame = read()
             if frame.get("id") == "question":
-                return reply(request_id, text(json.dumps(frame.get("result", frame.get("error")))))
+                return reply(request_id, answer_text(json.dumps(frame.get("result", frame.get("error"))), kind))
     if "inputResponses" not in params:
         requests = {"colour": {"method": "elicitation/create", "params": QUESTION}}
         result = {"resultType": "input_required", "inputRequests": requests, "requestState": "state-1"}
         return reply(request_id, result)
     assert params["requestState"] == "state-1"
-    return reply(request_id, {"resultType": "complete", **text(json.dumps(params["inputResponses"]["colour"]))})
+    return reply(
+        request_id, {"resultType": "complete", **answer_text(json.dumps(params["inputResponses"]["colour"]), kind)}
+    )
+
+
+RESOURCES = [
+    {"uri": "memo://one", "name": "first memo"},
+    {"uri": "memo://with space", "name": "second"},
+    {"uri": "memo://\x1b[2J", "name": "\x1b]0;owned\x07evil"},
+]
+PROMPTS = [
+    {"name": "plain", "description": "No arguments. \x1b[2J"},
+    {"name": "review", "description": "Review.", "arguments": [{"name": "code", "required": True}]},
+    {"name": "mix", "arguments": [{"name": "a", "required": True}, {"name": "b"}, {"name": "c"}]},
+    {"name": "empty"},
+    {"name": "ask me"},
+]
+CONTENTS = {
+    "memo://one": {"text": "remember the milk"},
+    "memo://with space": {"text": "spaced"},
+    "memo://image": {"mimeType": "image/png", "blob": "aGk="},
+    "memo://zip": {"mimeType": "application/zip", "blob": "aGk="},
+    "memo://json": {"mimeType": "application/json", "blob": "eyJhIjogMX0="},
+    "memo://big": {"text": "x" * 2_000_000},
+}
+
+
+def offer(request_id, method, params, is_modern):
+    """Answer requests about prompts and resources."""
+    done = {"resultType": "complete"} if is_modern else {}
+    if method == "prompts/list":
+        return reply(request_id, {**done, "prompts": PROMPTS})
+    if method == "resources/list":
+        return reply(request_id, {**done, "resources": RESOURCES})
+    if method == "resources/templates/list":
+        return reply(request_id, {**done, "resourceTemplates": [{"uriTemplate": "memo://by-id/{id}", "name": "by id"}]})
+    if method == "resources/read":
+        if params["uri"] not in CONTENTS:
+            return fail(request_id, -32002, "Resource not found")
+        return reply(request_id, {**done, "contents": [{"uri": params["uri"], **CONTENTS[params["uri"]]}]})
+    if params["name"] == "ask me":
+        return ask(request_id, params, is_modern, "messages")
+    messages = [
+        {"role": "user", "content": {"type": "text", "text": f"{params['name']} {json.dumps(params['arguments'])}"}}
+    ]
+    if params["name"] == "mix":
+        messages.append({"role": "assistant", "content": {"type": "image", "mimeType": "image/png", "data": "aGk="}})
+        messages.append({"role": "assistant", "content": {"type": "text", "text": "Understood."}})
+    return reply(request_id, {**done, "messages": [] if params["name"] == "empty" else messages})
+
+
+def capabilities():
+    more = {"prompts": {"listChanged": True}, "resources": {}} if args.offers else {}
+    return {"tools": {"listChanged": True}, **more}
 
 
 def read():
@@ -180,13 +239,12 @@ def handle(frame):
         fail(request_id, -32601, f"unknown method {method}")
     elif method == "server/discover":
         info = {"io.modelcontextprotocol/serverInfo": {"name": args.name, "version": "1.0"}}
-        capabilities = {"tools": {"listChanged": True}}
         reply(
             request_id,
             {
                 "resultType": "complete",
                 "supportedVersions": [MODERN],
-                "capabilities": capabilities,
+                "capabilities": capabilities(),
                 "instructions": args.instructions,
                 "_meta": info,
                 "ttlMs": 0,
@@ -194,12 +252,11 @@ def handle(frame):
             },
         )
     elif method == "initialize":
-        capabilities = {"tools": {"listChanged": True}}
         reply(
             request_id,
             {
                 "protocolVersion": "2025-06-18",
-                "capabilities": capabilities,
+                "capabilities": capabilities(),
                 "serverInfo": {"name": args.name, "version": "1.0"},
                 "instructions": args.instructions,
             },
@@ -208,6 +265,8 @@ def handle(frame):
         reply(request_id, listing(params))
     elif method == "tools/call":
         call(request_id, params, is_modern)
+    elif args.offers and method.startswith(("prompts/", "resources/")):
+        offer(request_id, method, params, is_modern)
     elif method == "subscriptions/listen":
         pass
     else:

@@ -1,9 +1,10 @@
 """Remote servers over streamable HTTP: both eras, event streams, sessions, tokens and faults."""
 
+import asyncio
 import json
 
 import pytest
-from tests.mcp.fake_http_server import FakeHttpServer
+from tests.mcp.fake_http_server import ECHO, FakeHttpServer
 
 from ostler.core.errors import ToolError
 from ostler.core.permission import QuestionReply
@@ -91,6 +92,46 @@ async def test_server_that_is_down_fails_with_its_address(connect):
         url = far.url
     with pytest.raises(ToolError, match=r"127\.0\.0\.1"):
         await connect(url).client()
+
+
+async def test_server_that_refuses_the_version_once_is_asked_again_if_it_names_the_same_version(connect):
+    with FakeHttpServer() as far:
+        far.refused_probes = 1
+        await connect(far.url).client()
+    assert far.methods().count("server/discover") == 2
+
+
+async def test_server_that_always_refuses_its_own_version_fails(connect):
+    with FakeHttpServer() as far:
+        far.refused_probes = 99
+        with pytest.raises(ToolError, match="supports protocol versions 2026-07-28"):
+            await connect(far.url).client()
+
+
+async def test_messages_of_a_legacy_server_outside_of_answers_are_read(connect):
+    with FakeHttpServer("legacy") as far:
+        far.has_stream = True
+        server, changed = connect(far.url), asyncio.Event()
+        await server.client()
+        far.tools = [{"name": "new"}]
+        server.on_change = lambda server: changed.set() if server.find_tool("new") else None
+        far.pushed.put({"method": "notifications/tools/list_changed"})
+        async with asyncio.timeout(10):
+            await changed.wait()
+        await server.aclose()
+
+
+async def test_arguments_are_repeated_in_the_headers_that_the_server_declares(connect):
+    field = {"type": "string", "x-mcp-header": "Region"}
+    tool = {**ECHO, "inputSchema": {"type": "object", "properties": {"region": field, "text": {"type": "string"}}}}
+    broken = {"name": "broken", "inputSchema": {"type": "object", "properties": {"a": {"x-mcp-header": "a b"}}}}
+    with FakeHttpServer() as far:
+        far.tools = [broken, tool]
+        server = connect(far.url)
+        await server.call("echo", {"region": "zürich", "text": "x"}, decline)
+        assert [tool.name for tool in server.tools] == ["echo"]
+    headers, _ = far.requests[-1]
+    assert headers["mcp-param-region"] == "=?base64?esO8cmljaA==?="
 
 
 @pytest.mark.req("MC-4")

@@ -30,9 +30,7 @@ def test_every_always_dangerous_command_needs_approval():
 def test_commands_with_dangerous_forms_are_ordinary_otherwise():
     assert set(rows("form")).isdisjoint(rows("always"))
     assert [
-        name
-        for name in rows("form")
-        if not analyse(f"{name} x", cwd="/w", exists=lambda _: False).no_danger_found
+        name for name in rows("form") if not analyse(f"{name} x", cwd="/w", exists=lambda _: False).no_danger_found
     ] == []
 
 

@@ -59,6 +59,11 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     has_agents: bool = False
     can_take_over: bool = False
 
+    @property
+    def agent_name(self) -> str:
+        """The name of an external agent: that of the backend without its kind."""
+        return self.backend.partition(":")[2] or self.backend
+
     def option(self, option_id: str) -> str:
         """Return the value of an option, or an empty string if there is no such option."""
         return next((o.value for o in self.options if o.id == option_id), "")
@@ -100,7 +105,8 @@ class OpenSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A frontend's request for a session: a new one, the one to `resume`, or a copy of it with `fork`.
 
     `backend` defaults to the backend of the resumed session, else to the engine. `directories` are additional folders
-    that may be read. `mcp_servers` are used besides the configured ones.
+    that may be read. `mcp_servers` are used besides the configured ones. With `takeover` a turn that another process
+    left unfinished is continued, if the backend can, and is then the running turn. Without it the turn is ended.
     """
 
     cwd: str
@@ -111,6 +117,7 @@ class OpenSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     fork: bool = False
     directories: tuple[str, ...] = ()
     mcp_servers: tuple[McpServerRequest, ...] = ()
+    takeover: bool = False
 
 
 class SessionSummary(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -179,5 +186,6 @@ SessionChange = Steer | SetQueue | SetOption | Compact | Revert | Rename | Revok
 
 Profile = Literal["paranoid", "balanced", "god_mode"]
 Mode = Literal["ask", "accept-edits", "plan"]
+Thinking = Literal["off", "low", "medium", "high"]
 TurnState = Literal["idle", "planning", "awaiting_permission", "tool_running", "model_generating", "done", "error"]
 TurnEndReason = Literal["done", "limit", "cancelled", "timeout", "failed"]

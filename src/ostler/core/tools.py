@@ -62,6 +62,10 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
     fault: Fault | None = None
 
 
+# Begins the note with the instructions of an MCP server, at the end of the first result of one of its tools.
+SERVER_NOTE = "\n[the MCP server "
+
+
 class ToolSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """The declaration of a tool for a model. `effects` is False if it cannot change anything outside the session.
 

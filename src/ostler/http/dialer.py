@@ -41,13 +41,13 @@ class Dialer:
             return target, []
         return f"http://{self.origin.authority}{target}", self._proxy_auth_headers(self._proxy)
 
-    async def connect(self) -> SocketConnection:
-        """Open a connection. Raises `BackendError` on failure or timeout."""
+    async def connect(self, *, tunnel: bool = False) -> SocketConnection:
+        """Open a connection; with `tunnel` a proxy passes plain HTTP on unread. Raises `BackendError`."""
         try:
             async with asyncio.timeout(self._timeout):
                 if self._proxy is None:
                     return await self._connect_direct(self.origin, tls=self.origin.scheme == "https")
-                return await self._connect_via_proxy(self._proxy)
+                return await self._connect_via_proxy(self._proxy, tunnel=tunnel)
         except TimeoutError:
             raise BackendError(
                 f"{self.origin.address} did not accept a connection within {self._timeout:g} s",
@@ -84,7 +84,7 @@ class Dialer:
                 origin, error
             ) from None
 
-    async def _connect_via_proxy(self, proxy: Proxy) -> SocketConnection:
+    async def _connect_via_proxy(self, proxy: Proxy, *, tunnel: bool) -> SocketConnection:
         try:
             connection = await self._connect_direct(proxy.origin, tls=False)
         except BackendError as error:
@@ -93,7 +93,7 @@ class Dialer:
                 code="proxy",
                 hint="check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or the profile's `proxy`",
             ) from None
-        if self.origin.scheme == "http":
+        if self.origin.scheme == "http" and not tunnel:
             return connection
         try:
             await self._open_tunnel(connection, proxy)
@@ -103,7 +103,7 @@ class Dialer:
             raise
 
     async def _open_tunnel(self, connection: SocketConnection, proxy: Proxy) -> None:
-        """Open a tunnel to the server with CONNECT, then start TLS in it."""
+        """Open a tunnel to the server with CONNECT, and for https start TLS in it."""
         import h11  # slow import, only needed for proxies
 
         peer = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_PROXY_HEAD)
@@ -121,6 +121,8 @@ class Dialer:
                 code="proxy",
                 hint=hint,
             )
+        if self.origin.scheme == "http":
+            return
         loop = asyncio.get_running_loop()
         try:
             secured = await loop.start_tls(

@@ -61,7 +61,8 @@ class CompletionSource:
             quoted, word = mention[4] is None, mention[2] or mention[3] or mention[4] or ""
             if mention[1] == "agent:":
                 return _filter_by_prefix(await self._services.agents(), word)
-            return await self._complete_path(word, mention[1] or "", 1 + quoted + len(mention[1] or ""))
+            paths = await self._complete_path(word, mention[1] or "", 1 + quoted + len(mention[1] or ""))
+            return paths if mention[1] else [*paths, *await self._complete_resource(word, 1 + quoted)]
         argument = _ARGUMENT.fullmatch(text)
         return await self._complete_argument(argument[1], argument[2]) if argument else ()
 
@@ -103,6 +104,19 @@ class CompletionSource:
                 return [NamedItem(name, entry.description) for name, entry in COMMANDS.items()]
             case _:
                 return [NamedItem(theme) for theme in self._themes] if kind == "themes" else ()
+
+    async def _complete_resource(self, prefix: str, mark_length: int) -> Sequence[Completion]:
+        """Complete a resource of an MCP server; a server's name alone is left open, so that typing can continue."""
+        return [
+            Completion(
+                f"@{item.name}" if item.name.endswith(":") else _format_mention(item.name, ""),
+                len(prefix) + mark_length,
+                sanitise(item.name),
+                sanitise(item.description),
+            )
+            for item in await self._commands.resources(prefix)
+            if not ('"' in item.name and "'" in item.name)
+        ]
 
     async def _complete_shell_path(self, prefix: str) -> Sequence[Completion]:
         paths = await self._services.files(prefix)

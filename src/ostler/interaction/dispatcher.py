@@ -1,6 +1,6 @@
 """Runs a slash command by name: a built-in one, a custom one, or a suggestion for a mistyped one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ostler.core.errors import UsageError
 from ostler.core.events import Envelope
@@ -34,8 +34,11 @@ INIT_PROMPT = (
     "obvious. Keep it short and true; if there is one already, improve it. Do not invent what you have not seen."
 )
 INPUT_HELP = (
-    "  !command runs a command, @path attaches a file, @agent:name selects the agent for this and later prompts"
+    "  !command runs a command, @path attaches a file, @server:uri a resource of an MCP server; "
+    "@agent:name selects the agent for this and later prompts"
 )
+
+EXTERNAL_TITLE = "  custom commands, and commands of the backend and of MCP servers:"
 
 
 class CommandDispatcher:
@@ -90,14 +93,18 @@ class CommandDispatcher:
             return show_lines(*(matching or [await self._unknown_message(requested)]))
         width = max(len(entry.usage) for entry in COMMANDS.values())
         builtins = [f"  {entry.usage:<{width}}  {entry.description}" for entry in COMMANDS.values()]
-        more = ["", "  custom commands and commands of the backend:", *map(_command_line, external)] if external else []
+        more = ["", EXTERNAL_TITLE, *map(_command_line, external)] if external else []
         return show_lines(*builtins, *more, "", INPUT_HELP)
 
     async def external_commands(self) -> list[NamedItem]:
-        """Return the commands of the backend and the custom ones."""
+        """Return the commands of the backend, the custom ones, and the prompts of MCP servers."""
         commands = self._session.info.commands
         offered = [NamedItem(command.name, command.description or command.hint) for command in commands]
-        return [*offered, *await self._services.commands()]
+        return [*offered, *await self._services.commands(self._session)]
+
+    async def resources(self, query: str) -> Sequence[NamedItem]:
+        """Return the resources of the session's MCP servers whose mention begins with `query`."""
+        return await self._services.resources(self._session, query)
 
     async def new(self, rest: str) -> SlashCommandResult:
         return SwitchSession()
@@ -133,7 +140,9 @@ class CommandDispatcher:
         return show_lines(f"  ↳ {sanitise(rest)}", *(f"  {sanitise(line)}" for line in left_out_notices(built)))
 
     def _source(self) -> PromptSource:
-        return PromptSource(active_agent(self._session), self.pasted, may_be_pasted=self.may_be_pasted)
+        return PromptSource(
+            active_agent(self._session), self.pasted, may_be_pasted=self.may_be_pasted, session_id=self._session.id
+        )
 
 
 def _command_line(command: NamedItem) -> str:

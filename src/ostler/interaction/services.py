@@ -37,6 +37,8 @@ class NamedItem(msgspec.Struct, frozen=True):
 class PromptSource(msgspec.Struct, frozen=True):
     """How a prompt was entered: the active agent, text that was pasted, and whether the user approved its questions.
 
+    `session_id` is the session whose MCP servers the prompt can mention.
+
     With `may_be_pasted` the frontend cannot tell whether the rest was typed, so every agent and every path outside the
     workspace is a question.
     """
@@ -45,6 +47,7 @@ class PromptSource(msgspec.Struct, frozen=True):
     pasted: str = ""
     approved: bool = False
     may_be_pasted: bool = False
+    session_id: str = ""
 
 
 TYPED = PromptSource()
@@ -91,13 +94,13 @@ class CommandServices(Protocol):
     async def skills(self) -> Sequence[NamedItem]:
         """Return the skills that the model can load."""
 
-    async def commands(self) -> Sequence[NamedItem]:
-        """Return the custom commands of the user and the project."""
+    async def commands(self, session: Session) -> Sequence[NamedItem]:
+        """Return the custom commands of the user and the project, and the prompts of the session's MCP servers."""
 
     async def expand(
         self, name: str, arguments: str, run_tool: RunTool, source: PromptSource = TYPED
     ) -> BuiltPrompt | None:
-        """Expand a custom command to a prompt, running its shell parts with `run_tool`. Return None if unknown."""
+        """Expand a custom command or a server's prompt; `run_tool` runs shell parts. Return None if unknown."""
 
     async def sessions(self, query: str) -> Sequence[SessionSummary]:
         """Return the workspace's sessions, newest first; only those that match `query` if it is not empty."""
@@ -131,6 +134,9 @@ class CommandServices(Protocol):
 
     def take_unsent_prompts(self) -> str:
         """Return the queued prompts of a killed session of this workspace; later calls return an empty string."""
+
+    async def resources(self, session: Session, query: str) -> Sequence[NamedItem]:
+        """Return the `server:uri` mentions of resources of the session's MCP servers that begin with `query`."""
 
     async def files(self, query: str) -> Sequence[str]:
         """Return the workspace paths that match `query`, best first; folders end with a slash."""

@@ -80,7 +80,7 @@ class UserInput:
                 case SlashInput(name, rest):
                     self._start_command(name, rest)
                 case PromptInput(text):
-                    source = PromptSource(active_agent(self._session), pasted)
+                    source = PromptSource(active_agent(self._session), pasted, session_id=self._session.id)
                     ready = await self._services.build_prompt(text, source)
                     if ready.questions:
                         self._ask_before_sending(text, source, ready.questions)
@@ -126,7 +126,8 @@ class UserInput:
             await self.submit(text, pasted)
             return
         try:
-            ready = await self._services.build_prompt(text, PromptSource(active_agent(self._session), pasted))
+            source = PromptSource(active_agent(self._session), pasted, session_id=self._session.id)
+            ready = await self._services.build_prompt(text, source)
             if await self._session.apply(Steer(ready.prompt)):
                 self._view.show_steered(text)
                 self._view.show_notice(left_out_notices(ready))

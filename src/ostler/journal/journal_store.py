@@ -42,10 +42,7 @@ class JournalStore:
 
     def session(self, project: str, session_id: str) -> StoredSession:
         """Return where a session is or would be stored. Raises `UsageError` if the id is invalid."""
-        if not _ID.fullmatch(session_id):
-            raise UsageError(
-                f"invalid session id {session_id[:120]!r}", hint="list sessions with `ostler sessions list`"
-            )
+        check_session_id(session_id)
         return StoredSession(project, session_id, self.root / project / "sessions" / session_id)
 
     def session_keys(self, project: str = "") -> Iterator[tuple[str, str]]:
@@ -126,12 +123,17 @@ class JournalStore:
         shutil.rmtree(trash, ignore_errors=True)
 
 
-def new_session_id() -> str:
+def check_session_id(session_id: str) -> None:
+    """Raise `UsageError` if the id is invalid."""
+    if not _ID.fullmatch(session_id):
+        raise UsageError(f"invalid session id {session_id[:120]!r}", hint="list sessions with `ostler sessions list`")
+
+
+def new_session_id(random_bytes: int = 3) -> str:
     """Return a new id that sorts by time and is hard to guess."""
     now = time.time()
-    return (
-        time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(now)) + f"-{int(now * 1000) % 1000:03}Z-" + os.urandom(3).hex()
-    )
+    seconds = time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(now))
+    return f"{seconds}-{int(now * 1000) % 1000:03}Z-{os.urandom(random_bytes).hex()}"
 
 
 def _list_names(folder: Path) -> list[str]:

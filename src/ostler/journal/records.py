@@ -60,32 +60,24 @@ class ListRecords:
         return None if index is None else self.envelopes[index].seq
 
 
-class FileRecords:
-    """Records in a file. Offsets, numbers and types are in memory; events are decoded on access and cached."""
+class LazyRecords:
+    """Records that are stored elsewhere. Numbers and types are in memory; events are decoded on access and cached."""
 
-    def __init__(self, path: Path) -> None:
-        self.damage = Damage()
-        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        weakref.finalize(self, os.close, self._file)  # a reader may outlive the journal
-        self._offsets = array("Q")
+    def __init__(self) -> None:
         self._sizes = array("L")
         self._seqs = array("Q")
         self._kinds: list[str] = []
-        self._names: dict[bytes, str] = {}
+        self._names: dict[str, str] = {}
         self._results: dict[str, int] = {}
         self._cache: dict[int, Envelope] = {}
         self._cached_bytes = 0
-        with open(self._file, "rb", buffering=1024 * 1024, closefd=False) as file:
-            for frame, offset, line in scan(file, self.damage):
-                call_id = record_codec.result_call_id(frame, line) if frame["kind"] == b"tool_finished" else None
-                self._add_entry(int(frame["seq"]), frame["kind"], call_id, offset, len(line))
 
-    def append(self, envelope: Envelope, offset: int, size: int) -> None:
-        """Add a record that was just written at `offset`."""
-        event = envelope.event
-        call_id = event.result.call_id if isinstance(event, ToolFinished) else None
-        self._add_entry(envelope.seq, event_type_of(event).encode(), call_id, offset, size)
-        self._add_to_cache(len(self) - 1, envelope)
+    def line(self, index: int) -> bytes:
+        """Return a record's line, ending with a newline."""
+        raise NotImplementedError
+
+    def decode(self, index: int) -> Envelope:
+        return record_codec.decode(self.line(index))
 
     def __len__(self) -> int:
         return len(self._seqs)
@@ -94,16 +86,12 @@ class FileRecords:
         index = range(len(self))[index]
         envelope = self._cache.get(index)
         if envelope is None:
-            envelope = record_codec.decode(self.line(index))
+            envelope = self.decode(index)
             self._add_to_cache(index, envelope)
         return envelope
 
     def __iter__(self) -> Iterator[Envelope]:
         return map(self.__getitem__, range(len(self)))
-
-    def line(self, index: int) -> bytes:
-        """Return a record's line, always ending with a newline, even if the file has none there."""
-        return os.pread(self._file, self._sizes[index] - 1, self._offsets[index]) + b"\n"
 
     def type_at(self, index: int) -> str:
         return self._kinds[index]
@@ -121,13 +109,19 @@ class FileRecords:
         index = self._results.get(call_id)
         return None if index is None else self._seqs[index]
 
-    def _add_entry(self, seq: int, kind: bytes, call_id: str | None, offset: int, size: int) -> None:
+    def _add_envelope(self, envelope: Envelope, size: int) -> None:
+        """Add a record that was just written."""
+        event = envelope.event
+        call_id = event.result.call_id if isinstance(event, ToolFinished) else None
+        self._add_entry(envelope.seq, event_type_of(event), call_id, size)
+        self._add_to_cache(len(self) - 1, envelope)
+
+    def _add_entry(self, seq: int, kind: str, call_id: str | None, size: int) -> None:
         if call_id is not None:
             self._results[call_id] = len(self._seqs)
-        self._offsets.append(offset)
         self._sizes.append(size)
         self._seqs.append(seq)
-        self._kinds.append(self._names.get(kind) or self._names.setdefault(kind, kind.decode("utf-8", "replace")))
+        self._kinds.append(self._names.setdefault(kind, kind))
 
     def _add_to_cache(self, index: int, envelope: Envelope) -> None:
         self._cache[index] = envelope
@@ -138,6 +132,34 @@ class FileRecords:
             self._cached_bytes -= self._sizes[oldest]
 
 
-def _result_at(records: ListRecords | FileRecords, index: int | None) -> ToolResult | None:
+class FileRecords(LazyRecords):
+    """Records in a file, whose offsets are in memory."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.damage = Damage()
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._file)  # a reader may outlive the journal
+        self._offsets = array("Q")
+        names: dict[bytes, str] = {}
+        with open(self._file, "rb", buffering=1024 * 1024, closefd=False) as file:
+            for frame, offset, line in scan(file, self.damage):
+                tag = frame["kind"]
+                call_id = record_codec.result_call_id(frame, line) if tag == b"tool_finished" else None
+                kind = names.get(tag) or names.setdefault(tag, tag.decode("utf-8", "replace"))
+                self._offsets.append(offset)
+                self._add_entry(int(frame["seq"]), kind, call_id, len(line))
+
+    def append(self, envelope: Envelope, offset: int, size: int) -> None:
+        """Add a record that was just written at `offset`."""
+        self._offsets.append(offset)
+        self._add_envelope(envelope, size)
+
+    def line(self, index: int) -> bytes:
+        """Return a record's line, always ending with a newline, even if the file has none there."""
+        return os.pread(self._file, self._sizes[index] - 1, self._offsets[index]) + b"\n"
+
+
+def _result_at(records: ListRecords | LazyRecords, index: int | None) -> ToolResult | None:
     event = records[index].event if index is not None else None
     return event.result if isinstance(event, ToolFinished) else None

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from ostler.core.errors import BackendError
 from ostler.core.permission import Question, QuestionReply
@@ -16,18 +16,27 @@ from ostler.wire.mcp import (
     INITIALIZE,
     INITIALIZED,
     LEGACY_VERSIONS,
+    LIST_PROMPTS,
+    LIST_RESOURCES,
+    LIST_TEMPLATES,
     LIST_TOOLS,
     LISTEN,
     META,
     MODERN_ERRORS,
     MODERN_VERSION,
+    PROMPTS_CHANGED,
+    RESOURCES_CHANGED,
     TOOLS_CHANGED,
     UNSUPPORTED_VERSION,
     Era,
     ServerDescription,
+    ServerPrompt,
+    ServerResource,
     ServerTool,
     describe_discovery,
     describe_handshake,
+    read_prompt,
+    read_resource_entry,
     read_tool,
     request_meta,
     supported_versions,
@@ -35,19 +44,24 @@ from ostler.wire.mcp import (
 
 PROBE_SECONDS = 5.0  # a legacy server may not answer an unknown request at all
 MAX_PAGES = 100
-MAX_TOOLS = 1000
+MAX_TOOLS = MAX_RESOURCES = 1000
+MAX_PROMPTS = 200
 CAPABILITIES: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 
 Ask = Callable[[Question], Awaitable[QuestionReply]]
+ListKind = Literal["tools", "prompts", "resources"]
+T = TypeVar("T")
 
 
 class McpClient:
-    """A connected server. `on_tools_changed` is called when the server announces a new tool list."""
+    """A connected server. `on_tools_changed` is called when the server announces a new tool list, and
+    `on_offers_changed` when it announces new prompts or resources."""
 
     def __init__(self, connection: Connection, handler: ConnectionHandler, version: str, *, interactive: bool) -> None:
         self.connection = connection
         self.description = ServerDescription("legacy", "")
         self.on_tools_changed: Callable[[], None] = lambda: None
+        self.on_offers_changed: Callable[[], None] = lambda: None
         self._client_info = {"name": "ostler", "version": version}
         self._capabilities: Mapping[str, Any] = CAPABILITIES if interactive else {}
         self._running_asks: list[Ask] = []
@@ -67,9 +81,14 @@ class McpClient:
                 self.description = await self._negotiate(timeout, era)
         except TimeoutError:
             raise ServerTimeout(f"it did not answer within {timeout:g} s") from None
-        if self.description.era == "modern" and self.description.announces_tool_changes:
+        if self.description.era == "modern" and self._announced_changes():
             self._listener = asyncio.create_task(self._listen(), name="MCP notifications")
         return self.description
+
+    def _announced_changes(self) -> dict[str, bool]:
+        """Return the notifications about changed lists that the server can send, as a filter for a subscription."""
+        kinds: tuple[ListKind, ...] = ("tools", "prompts", "resources")
+        return {f"{kind}ListChanged": True for kind in kinds if self.description.announces_changes(kind)}
 
     async def _negotiate(self, timeout: float, era: Era | None) -> ServerDescription:
         if era == "legacy":
@@ -79,7 +98,7 @@ class McpClient:
                 pass  # it changed its era; probe it
         return await self._discover(timeout) or await self._shake_hands(timeout)
 
-    async def _discover(self, timeout: float) -> ServerDescription | None:
+    async def _discover(self, timeout: float, *, is_retry: bool = False) -> ServerDescription | None:
         """Return the description of a modern server, or None if the server is a legacy one."""
         try:
             result = await self._request(DISCOVER, {}, timeout=min(PROBE_SECONDS, timeout / 2), modern=True)
@@ -88,8 +107,10 @@ class McpClient:
         except RpcError as error:
             if error.code not in MODERN_ERRORS:
                 return None
-            data = error.data if isinstance(error.data, dict) else {}
-            _check_versions(supported_versions(data.get("supported")), error)
+            versions = supported_versions(error.data.get("supported") if isinstance(error.data, dict) else None)
+            if MODERN_VERSION in versions and not is_retry:
+                return await self._discover(timeout, is_retry=True)
+            _check_versions(versions, error)
             return None
         if not isinstance(result, dict) or not isinstance(result.get("supportedVersions"), list):
             return None
@@ -121,21 +142,43 @@ class McpClient:
 
     async def list_tools(self, timeout: float) -> list[ServerTool]:
         """Return all pages of the tool list. Raises `RpcError` or `BackendError`."""
-        tools: dict[str, ServerTool] = {}
+        found: dict[str, ServerTool] = {}
+        for tool in await self._list(LIST_TOOLS, "tools", read_tool, MAX_TOOLS, timeout):
+            found.setdefault(tool.name, tool)
+        return list(found.values())
+
+    async def list_prompts(self, timeout: float) -> list[ServerPrompt]:
+        """Return the server's prompts, up to a limit. Raises `RpcError` or `BackendError`."""
+        return await self._list(LIST_PROMPTS, "prompts", read_prompt, MAX_PROMPTS, timeout)
+
+    async def list_resources(self, timeout: float) -> list[ServerResource]:
+        """Return the server's resources and templates, up to a limit. Raises `RpcError` or `BackendError`."""
+        found = await self._list(LIST_RESOURCES, "resources", read_resource_entry, MAX_RESOURCES, timeout)
+        try:
+            templates = await self._list(
+                LIST_TEMPLATES, "resourceTemplates", read_resource_entry, MAX_RESOURCES, timeout
+            )
+        except RpcError:  # templates are optional
+            templates = []
+        return [*found, *templates]
+
+    async def _list(
+        self, method: str, key: str, read: Callable[[Any], T | None], limit: int, timeout: float
+    ) -> list[T]:
+        """Return the entries of all pages, at most `limit`; those that `read` cannot use are left out."""
+        entries: list[T] = []
         cursors: set[str] = set()
         params: dict[str, Any] = {}
         for _ in range(MAX_PAGES):
-            result = await self._request(LIST_TOOLS, params, timeout=timeout)
-            page = result.get("tools") if isinstance(result, dict) else None
-            for value in page if isinstance(page, list) else ():
-                if (tool := read_tool(value)) and len(tools) < MAX_TOOLS:
-                    tools.setdefault(tool.name, tool)
+            result = await self._request(method, params, timeout=timeout)
+            page = result.get(key) if isinstance(result, dict) else None
+            entries += [entry for value in (page if isinstance(page, list) else ()) if (entry := read(value))]
             cursor = result.get("nextCursor") if isinstance(result, dict) else None
-            if not isinstance(cursor, str) or cursor in cursors:
+            if not isinstance(cursor, str) or cursor in cursors or len(entries) >= limit:
                 break
             cursors.add(cursor)
             params = {"cursor": cursor}
-        return list(tools.values())
+        return entries[:limit]
 
     async def call_tool(
         self,
@@ -150,16 +193,32 @@ class McpClient:
 
         Raises `RpcError` or `BackendError`.
         """
-        params: dict[str, Any] = {"name": name, "arguments": dict(arguments)}
+        params = {"name": name, "arguments": dict(arguments)}
+        return await self.run(CALL_TOOL, params, timeout=timeout, ask=ask, on_progress=on_progress)
+
+    async def run(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        timeout: float,
+        ask: Ask,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """Send a request during which the server may ask questions, and return its result.
+
+        Raises `RpcError` or `BackendError`.
+        """
+        first = params
         self._running_asks.append(limited := _limit_questions(ask))
         try:
             for _ in range(MAX_QUESTIONS):
-                result = await self._request(CALL_TOOL, params, timeout=timeout, on_progress=on_progress)
+                result = await self._request(method, params, timeout=timeout, on_progress=on_progress)
                 if not isinstance(result, dict):
                     raise BackendError("the server's result is not an object", code="protocol")
                 if result.get("resultType") != "input_required":
                     return result
-                params = {"name": name, "arguments": dict(arguments)}
+                params = {**first}
                 params["inputResponses"] = await answer_requests(result.get("inputRequests"), limited)
                 if isinstance(result.get("requestState"), str):
                     params["requestState"] = result["requestState"]
@@ -184,15 +243,17 @@ class McpClient:
     # -- messages from the server --------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Keep the subscription to changes of the tool list open."""
+        """Keep the subscription to changes of the lists open."""
         try:
-            await self._request(LISTEN, {"notifications": {"toolsListChanged": True}}, timeout=None)
+            await self._request(LISTEN, {"notifications": self._announced_changes()}, timeout=None)
         except (RpcError, BackendError):
             return
 
     def _handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
         if method == TOOLS_CHANGED:
             self.on_tools_changed()
+        elif method in (PROMPTS_CHANGED, RESOURCES_CHANGED):
+            self.on_offers_changed()
 
     async def _handle_request(self, method: str, params: Mapping[str, Any]) -> Any:
         """Answer a request of a legacy server. Its questions belong to the call that started last."""

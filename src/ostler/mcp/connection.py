@@ -58,11 +58,12 @@ class Connection(Protocol):
 
 
 class ConnectionHandler:
-    """What a connection does with messages from the server; the client sets both."""
+    """What a connection does with messages from the server, and when the server ends by itself."""
 
     def __init__(self) -> None:
         self.on_notification: OnNotification = lambda method, params: None
         self.on_request: OnRequest | None = None
+        self.on_end: Callable[[str], None] = lambda reason: None
 
 
 Connect = Callable[[ConnectionHandler], Awaitable[Connection]]

@@ -1,8 +1,8 @@
 """A connection to a remote server over streamable HTTP: one POST per message, answered with JSON or an event stream."""
 
 import asyncio
-import base64
-from collections.abc import AsyncIterator, Mapping
+import contextlib
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,14 +21,26 @@ from ostler.mcp.connection import (
     ServerTimeout,
     read_progress,
 )
+from ostler.mcp.parameter_headers import Path, header_value, parameter_headers, read_header_paths
 from ostler.mcp.server_entry import ServerEntry
 from ostler.text.sanitise import sanitise
 from ostler.wire.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
 from ostler.wire.jsonrpc_lines import InvalidJsonLine, decode, encode
-from ostler.wire.mcp import CALL_TOOL, INITIALIZE, META, PROGRESS, VERSION_META
+from ostler.wire.mcp import (
+    CALL_TOOL,
+    GET_PROMPT,
+    INITIALIZE,
+    INITIALIZED,
+    LIST_TOOLS,
+    META,
+    PROGRESS,
+    READ_RESOURCE,
+    VERSION_META,
+)
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 CLOSE_SECONDS = 2.0
+MAX_LISTEN_PAUSE = 60.0  # seconds between two attempts to open the stream of messages
 _RESERVED_HEADERS = frozenset({"host", "content-length", "content-type", "accept", "transfer-encoding", "connection"})
 
 
@@ -47,7 +59,8 @@ class HttpConnection:
         self._last_id = 0
         self._session_id = ""
         self._legacy_version = ""
-        self._answers: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._header_paths: dict[str, dict[str, Path]] = {}  # by tool
 
     async def request(
         self, method: str, params: Mapping[str, Any], *, timeout: float | None, on_progress: OnProgress | None = None
@@ -65,10 +78,31 @@ class HttpConnection:
             raise ServerTimeout(f"{self._name} did not answer {method} within {timeout:g} s") from None
         if method == INITIALIZE and isinstance(result, dict):
             self._legacy_version = str(result.get("protocolVersion", ""))[:40]
+        if method == LIST_TOOLS and META in params:
+            self._keep_header_paths(result)
         return result
+
+    def _keep_header_paths(self, result: Any) -> None:
+        """Keep which arguments are repeated in headers, and remove tools that declare this in an invalid way."""
+        tools = result.get("tools") if isinstance(result, dict) else None
+        if not isinstance(tools, list):
+            return
+        for tool in [*tools]:
+            paths = read_header_paths(tool.get("inputSchema")) if isinstance(tool, dict) else {}
+            if paths is None:
+                tools.remove(tool)
+            elif paths:
+                self._header_paths[str(tool.get("name"))] = paths
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         await self._send_message({"jsonrpc": "2.0", "method": method, "params": dict(params)})
+        if method == INITIALIZED:
+            self._run(self._listen())
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name=self._name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _send_message(self, frame: Mapping[str, Any]) -> None:
         """Send a message that has no answer; a failure shows in the next request."""
@@ -82,10 +116,10 @@ class HttpConnection:
     async def aclose(self) -> None:
         """End the session of a legacy server."""
         self.closed = self.closed or "the connection was closed"
-        for task in self._answers:
+        for task in self._tasks:
             task.cancel()
-        if self._answers:
-            await asyncio.wait(self._answers)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         if self._session_id:
             try:
                 async with asyncio.timeout(CLOSE_SECONDS):
@@ -99,7 +133,10 @@ class HttpConnection:
     async def _post(
         self, frame: Mapping[str, Any], method: str, params: Mapping[str, Any], exchange: "_Exchange"
     ) -> Any:
-        async with self._open("POST", encode(frame), _metadata_headers(method, params)) as response:
+        headers = _metadata_headers(method, params)
+        if headers and method == CALL_TOOL:
+            headers += parameter_headers(self._header_paths.get(params["name"], {}), params.get("arguments"))
+        async with self._open("POST", encode(frame), headers) as response:
             try:
                 return await self._receive(response, method, exchange)
             except BackendError as error:
@@ -113,7 +150,7 @@ class HttpConnection:
             raise await self._status_error(response)
         if method == INITIALIZE:
             self._session_id = response.headers.get("mcp-session-id", "")[:500]
-        if response.headers.get("content-type", "").startswith("text/event-stream"):
+        if _is_event_stream(response):
             return await self._read_events(response, exchange)
         return exchange.take_response(_decode(await _read_body(response)))
 
@@ -136,28 +173,36 @@ class HttpConnection:
             await client.aclose()
 
     async def _read_events(self, response: HttpResponse, exchange: "_Exchange") -> Any:
-        splitter = SseSplitter(MAX_BODY_BYTES)
-        try:
-            async for data in response.iter_data():
-                for event in splitter.feed(data):
-                    frame = _decode(event) if event.strip() else {}
-                    if "method" in frame:
-                        self._handle_message(frame, exchange)
-                    elif frame.get("id") == exchange.request_id:
-                        return exchange.take_response(frame)
-        except EventTooLongError:
-            raise BackendError("the server sent an oversized event", code="protocol") from None
+        async for frame in _iter_frames(response):
+            if "method" in frame:
+                self._handle_message(frame, exchange)
+            elif frame.get("id") == exchange.request_id:
+                return exchange.take_response(frame)
         raise ServerGone(f"{self._name} ended its answer without a result")
 
-    def _handle_message(self, frame: dict[str, Any], exchange: "_Exchange") -> None:
+    async def _listen(self) -> None:
+        """Read the messages that a legacy server sends outside of an answer; many servers have no such stream."""
+        pause = 1.0
+        while True:
+            with contextlib.suppress(BackendError):
+                async with self._open("GET", b"", []) as response:
+                    await response.read_head()
+                    if response.status != 200 or not _is_event_stream(response):
+                        return
+                    async for frame in _iter_frames(response):
+                        if "method" in frame:
+                            self._handle_message(frame, None)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, MAX_LISTEN_PAUSE)
+
+    def _handle_message(self, frame: dict[str, Any], exchange: "_Exchange | None") -> None:
         method, params = str(frame["method"]), frame.get("params")
         params = params if isinstance(params, dict) else {}
         if "id" in frame:
-            task = asyncio.create_task(self._answer(frame["id"], method, params))
-            self._answers.add(task)
-            task.add_done_callback(self._answers.discard)
+            self._run(self._answer(frame["id"], method, params))
         elif method == PROGRESS:
-            exchange.report(params)
+            if exchange:
+                exchange.report(params)
         else:
             self._handler.on_notification(method, params)
 
@@ -237,13 +282,24 @@ def _metadata_headers(method: str, params: Mapping[str, Any]) -> list[tuple[str,
     if version is None:
         return []
     headers = [("mcp-protocol-version", version), ("mcp-method", method)]
-    return [*headers, ("mcp-name", _header_value(params["name"]))] if method == CALL_TOOL else headers
+    named = params.get({CALL_TOOL: "name", GET_PROMPT: "name", READ_RESOURCE: "uri"}.get(method, ""))
+    return [*headers, ("mcp-name", header_value(named))] if isinstance(named, str) else headers
 
 
-def _header_value(text: str) -> str:
-    """Return a value for a header; base64 if it is not plain text."""
-    is_plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?")
-    return text if is_plain else f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+def _is_event_stream(response: HttpResponse) -> bool:
+    return response.headers.get("content-type", "").startswith("text/event-stream")
+
+
+async def _iter_frames(response: HttpResponse) -> AsyncIterator[dict[str, Any]]:
+    """Yield the frames of an event stream. Raises `BackendError`."""
+    splitter = SseSplitter(MAX_BODY_BYTES)
+    try:
+        async for data in response.iter_data():
+            for event in splitter.feed(data):
+                if event.strip():
+                    yield _decode(event)
+    except EventTooLongError:
+        raise BackendError("the server sent an oversized event", code="protocol") from None
 
 
 async def _read_body(response: HttpResponse) -> bytes:

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
 import msgspec
@@ -11,10 +12,18 @@ from ostler.core.errors import BackendError, OstlerError, ToolError
 from ostler.mcp.client import Ask, McpClient
 from ostler.mcp.connection import Connect, ConnectionHandler, OnProgress, ServerGone
 from ostler.mcp.server_entry import ServerEntry
-from ostler.mcp.tool_list_cache import CachedServer, ToolListCache
+from ostler.mcp.tool_list_cache import CachedServer, ServerOffers, ToolListCache
 from ostler.text.sanitise import sanitise
 from ostler.wire.jsonrpc import RpcError
-from ostler.wire.mcp import Era, ServerDescription, ServerTool
+from ostler.wire.mcp import (
+    GET_PROMPT,
+    READ_RESOURCE,
+    Era,
+    ServerDescription,
+    ServerPrompt,
+    ServerResource,
+    ServerTool,
+)
 
 ServerState = Literal["stopped", "starting", "ready", "failed", "disabled"]
 MAX_TOOLS = 128
@@ -49,6 +58,7 @@ class McpServer:
         self.on_change = on_change
         self.description: ServerDescription | None = None
         self.tools: tuple[ServerTool, ...] = ()
+        self.offers = ServerOffers()
         self.instructions = ""
         self._given_instructions = ""
         self.left_out = 0
@@ -60,17 +70,19 @@ class McpServer:
         self._client: McpClient | None = None
         self._starting: asyncio.Task[McpClient] | None = None
         self._refreshing: asyncio.Task[None] | None = None
+        self._listing: asyncio.Task[None] | None = None
         self._failures = 0
         self._error = entry.problem
         self._era: Era | None = None
         self._is_fresh = False
+        self._listed: tuple[ServerTool, ...] = ()
         self._load_cache()
 
     def _load_cache(self) -> None:
         if cached := self._cache.load(self.entry.digest):
             self._era = cached.era
             self._set_tools(cached.tools)
-            self.instructions = cached.instructions
+            self.instructions, self.offers = cached.instructions, cached.offers
             self._is_fresh = cached.is_fresh
 
     # -- state ---------------------------------------------------------------------------------------------------
@@ -198,16 +210,69 @@ class McpServer:
             await client.aclose()
             raise
         client.on_tools_changed = self._refresh
+        client.on_offers_changed = lambda: self._list_offers(client)
+        handler.on_end = lambda reason: self._note_end(client, reason)
         self.description, self._era, self.instructions = description, description.era, description.instructions
+        self.offers = msgspec.structs.replace(self.offers, has_resources="resources" in description.capabilities)
         self._accept_tools(tools)
+        self._list_offers(client)
         return client
 
     def _accept_tools(self, tools: Sequence[ServerTool]) -> None:
         """Use and store a tool list that the server sent."""
         self._set_tools(tools)
         self._is_fresh = True
-        era = self._era or "legacy"
-        self._cache.save(self.entry.digest, CachedServer(era, tuple(tools), self.instructions, time.time()))
+        self._listed = tuple(tools)
+        self._save_cache()
+
+    def _save_cache(self) -> None:
+        cached = CachedServer(self._era or "legacy", self._listed, self.instructions, time.time(), self.offers)
+        self._cache.save(self.entry.digest, cached)
+
+    # -- prompts and resources -----------------------------------------------------------------------------------
+
+    def _list_offers(self, client: McpClient) -> None:
+        """List prompts and resources in the background: they are needed later than the tools."""
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.create_task(self._load_offers(client), name=f"prompts of {self.entry.name}")
+
+    async def _load_offers(self, client: McpClient) -> None:
+        """List prompts and resources. What cannot be listed is left out; it never makes the server fail."""
+        capabilities, timeout = client.description.capabilities, self.entry.start_timeout
+        prompts: list[ServerPrompt] = []
+        resources: list[ServerResource] = []
+        with suppress(RpcError, OstlerError):
+            prompts = await client.list_prompts(timeout) if "prompts" in capabilities else []
+        with suppress(RpcError, OstlerError):
+            resources = await client.list_resources(timeout) if "resources" in capabilities else []
+        offers = ServerOffers(tuple(prompts), tuple(resources), "resources" in capabilities)
+        if offers != self.offers:
+            self.offers = offers
+            self._save_cache()
+            self.on_change(self)
+
+    async def load_offers(self) -> ServerOffers:
+        """Return what the running server offers, starting it if necessary. Raises `ToolError`."""
+        await self.client()
+        if self._listing:
+            await asyncio.wait({self._listing})
+        return self.offers
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str], ask: Ask) -> dict[str, Any]:
+        """Return the messages of a prompt. Raises `ToolError`."""
+        return await self._read(GET_PROMPT, {"name": name, "arguments": dict(arguments)}, ask)
+
+    async def read_resource(self, uri: str, ask: Ask) -> dict[str, Any]:
+        """Return the contents of a resource. Raises `ToolError`."""
+        return await self._read(READ_RESOURCE, {"uri": uri}, ask)
+
+    async def _read(self, method: str, params: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
+        client = await self.client()
+        try:
+            with self._converted_errors(client, self.entry.name):
+                return await client.run(method, params, timeout=self.entry.call_timeout, ask=ask)
+        except ServerGone as error:
+            raise self._failed_error(error.fault.message) from None
 
     def _refresh(self) -> None:
         """List the tools again, because the server says that they changed."""
@@ -243,7 +308,7 @@ class McpServer:
         await self._stop()
 
     async def _stop(self) -> None:
-        tasks = [task for task in (self._starting, self._refreshing) if task and not task.done()]
+        tasks = [task for task in (self._starting, self._refreshing, self._listing) if task and not task.done()]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -274,24 +339,30 @@ class McpServer:
     ) -> dict[str, Any]:
         """Call a tool. Raises `ToolError`, or `ServerGone` if the server ended during the call."""
         client = await self.client()
-        try:
+        with self._converted_errors(client, name):
             result = await client.call_tool(
                 name, arguments, timeout=self.entry.call_timeout, ask=ask, on_progress=on_progress
             )
+        self._failures = 0
+        return result
+
+    @contextmanager
+    def _converted_errors(self, client: McpClient, name: str) -> Iterator[None]:
+        """Convert errors of a request to `ToolError`, except `ServerGone`, which is also recorded."""
+        try:
+            yield
         except ServerGone as error:
-            self._note_end(client, error)
+            self._note_end(client, error.fault.message)
             raise
         except RpcError as error:
             raise ToolError(f"{name}: {shorten(error.details)}", code="server_error") from None
         except BackendError as error:
             raise ToolError(error.fault.message, code=error.fault.code) from None
-        self._failures = 0
-        return result
 
-    def _note_end(self, client: McpClient, error: BackendError) -> None:
+    def _note_end(self, client: McpClient, reason: str) -> None:
         """Record that the server ended; parallel calls report the same end once."""
         if self._client is client and not self._error:
-            self._changed(error.fault.message)
+            self._changed(reason)
 
 
 def _retrieve(task: asyncio.Task[McpClient]) -> None:

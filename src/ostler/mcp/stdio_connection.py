@@ -116,6 +116,7 @@ async def connect_stdio(
         on_stderr=on_stderr,
         on_invalid_line=lambda line: count_invalid_line(),
     )
+    process.add_end_callback(lambda reason: handler.on_end(reason))
     invalid_lines = 0
 
     def count_invalid_line() -> None:

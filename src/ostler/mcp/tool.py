@@ -10,7 +10,7 @@ from ostler.core.display import Display, DisplayDiff, DisplayFields, DisplayText
 from ostler.core.errors import Fault, ToolError
 from ostler.core.permission import Need, Permission
 from ostler.core.protocols import ToolContext, Workspace
-from ostler.core.tools import ToolResult, ToolSpec
+from ostler.core.tools import SERVER_NOTE, ToolResult, ToolSpec
 from ostler.mcp.approved_tools import ApprovedTools, digest
 from ostler.mcp.connection import OnProgress, Progress, ServerGone
 from ostler.mcp.server import McpServer
@@ -27,8 +27,18 @@ PROGRESS_SECONDS = 0.2  # between two progress lines
 class McpTool:
     """One tool of a server. Its permission key is its name; its subject are the arguments."""
 
-    def __init__(self, server: McpServer, tool: ServerTool, name: str, prefix: str, approved: ApprovedTools) -> None:
+    def __init__(
+        self,
+        server: McpServer,
+        tool: ServerTool,
+        name: str,
+        prefix: str,
+        approved: ApprovedTools,
+        read_tool: str = "",
+    ) -> None:
+        """`read_tool` is the tool that reads the server's resources."""
         self._server = server
+        self._read_tool = read_tool
         self._tool = tool
         self._approved = approved
         description = clean_description(tool.description) or f"{tool.name} of the MCP server {server.entry.name}"
@@ -80,7 +90,7 @@ class McpTool:
         for is_last in (False, True):
             try:
                 result = await self._server.call(self._tool.name, params, context.ask, on_progress)
-                return self._with_instructions(convert_result(result))
+                return self._with_instructions(convert_result(result, self._read_tool))
             except ServerGone as error:
                 hints = self._tool.hints
                 if is_last or not (hints.read_only or hints.idempotent):
@@ -93,8 +103,8 @@ class McpTool:
         instructions = self._server.take_instructions()
         if not instructions:
             return result
-        note = f"[the MCP server {sanitise(self._server.entry.name)[:80]} says about its tools: {instructions}]"
-        return msgspec.structs.replace(result, for_model=f"{result.for_model}\n{note}")
+        note = f"{SERVER_NOTE}{sanitise(self._server.entry.name)[:80]} says about its tools: {instructions}]"
+        return msgspec.structs.replace(result, for_model=f"{result.for_model}{note}")
 
     async def _check_current(self) -> None:
         """Start the server if necessary. Raises `ToolError` if the tool is gone or has changed meanwhile."""

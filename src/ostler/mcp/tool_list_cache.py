@@ -6,9 +6,17 @@ from pathlib import Path
 import msgspec
 
 from ostler.settings.private_file import read_private, replace_private
-from ostler.wire.mcp import Era, ServerTool
+from ostler.wire.mcp import Era, ServerPrompt, ServerResource, ServerTool
 
 FRESH_SECONDS = 24 * 3600.0
+
+
+class ServerOffers(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a server offers besides tools."""
+
+    prompts: tuple[ServerPrompt, ...] = ()
+    resources: tuple[ServerResource, ...] = ()
+    has_resources: bool = False
 
 
 class CachedServer(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -18,6 +26,7 @@ class CachedServer(msgspec.Struct, frozen=True, omit_defaults=True):
     tools: tuple[ServerTool, ...] = ()
     instructions: str = ""
     saved_at: float = 0
+    offers: ServerOffers = ServerOffers()
 
     @property
     def is_fresh(self) -> bool:

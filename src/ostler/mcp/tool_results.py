@@ -1,5 +1,6 @@
 """Converts the result of an MCP call: text for the model once, images, and a note for everything that is left out."""
 
+import base64
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,15 +14,21 @@ from ostler.text.sanitise import sanitise
 
 MAX_IMAGES = 8
 MAX_IMAGE_CHARACTERS = 7_000_000  # base64, about 5 MB
+MAX_TEXT_CHARACTERS = 2_000_000  # base64
 MAX_DATA_BYTES = 50_000
 MAX_SUMMARY = 120
+_INVALID_BLOCK = "[an invalid content block was left out]"
+_TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml", "application/javascript"})
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
-def convert_result(result: Mapping[str, Any]) -> ToolResult:
-    """Return the result for the model and the user. `structuredContent` is used if `content` has no text or image."""
+def convert_result(result: Mapping[str, Any], read_tool: str = "") -> ToolResult:
+    """Return the result for the model and the user. `structuredContent` is used if `content` has no text or image.
+
+    `read_tool` is the tool that reads linked resources.
+    """
     content = result.get("content")
-    parts = list(_convert_blocks(content)) if isinstance(content, list) else []
+    parts = list(convert_blocks(content, read_tool)) if isinstance(content, list) else []
     images = tuple(part for part in parts if isinstance(part, ImageContent))
     text = "\n".join(part for part in parts if isinstance(part, str))
     structured = result.get("structuredContent")
@@ -39,11 +46,11 @@ def convert_result(result: Mapping[str, Any]) -> ToolResult:
     return ToolResult("", "ok", text, display, _limited_data(structured), images)
 
 
-def _convert_blocks(blocks: list[Any]) -> Iterator[str | ImageContent]:
+def convert_blocks(blocks: list[Any], read_tool: str = "") -> Iterator[str | ImageContent]:
     """Yield texts, images, and a note for each block that cannot be shown."""
     count = 0
     for block in blocks:
-        part = _convert_block(block) if isinstance(block, dict) else "[an invalid content block was left out]"
+        part = _convert_block(block, read_tool) if isinstance(block, dict) else _INVALID_BLOCK
         if isinstance(part, ImageContent):
             count += 1
             if count > MAX_IMAGES:
@@ -52,7 +59,7 @@ def _convert_blocks(blocks: list[Any]) -> Iterator[str | ImageContent]:
             yield part
 
 
-def _convert_block(block: Mapping[str, Any]) -> str | ImageContent:
+def _convert_block(block: Mapping[str, Any], read_tool: str) -> str | ImageContent:
     match block.get("type"):
         case "text":
             return _text(block.get("text"))
@@ -61,15 +68,16 @@ def _convert_block(block: Mapping[str, Any]) -> str | ImageContent:
         case "audio":
             return f"[audio ({_label(block.get('mimeType'))}) was left out]"
         case "resource":
-            return _resource(block.get("resource"))
+            return convert_resource(block.get("resource"))
         case "resource_link":
             name, uri = _label(block.get("name")), _label(block.get("uri"), 500)
-            return f"[resource {name}: {uri}]"
+            return f"[resource {name}: {uri}{f'; {read_tool} reads it' if read_tool else ''}]"
         case kind:
             return f"[content of type {_label(kind)} was left out]"
 
 
-def _resource(resource: Any) -> str | ImageContent:
+def convert_resource(resource: Any) -> str | ImageContent:
+    """Return a resource as text with its URI, as an image, or as a note that it was left out."""
     if not isinstance(resource, dict):
         return "[an invalid resource was left out]"
     uri, mime = _label(resource.get("uri"), 500), resource.get("mimeType")
@@ -77,7 +85,22 @@ def _resource(resource: Any) -> str | ImageContent:
         return f"[resource {uri}]\n{resource['text']}"
     if isinstance(mime, str) and mime.startswith("image/"):
         return _image(mime, resource.get("blob"), uri)
+    if (text := _decoded_text(mime, resource.get("blob"))) is not None:
+        return f"[resource {uri}]\n{text}"
     return f"[resource {uri} ({_label(mime)}, binary) was left out]"
+
+
+def _decoded_text(mime: Any, blob: Any) -> str | None:
+    """Return the text of binary content that is text by its type, or None."""
+    if not isinstance(mime, str) or not isinstance(blob, str) or len(blob) > MAX_TEXT_CHARACTERS:
+        return None
+    kind = mime.partition(";")[0].strip().lower()
+    if not (kind.startswith("text/") or kind in _TEXT_TYPES or kind.endswith(("+json", "+xml"))):
+        return None
+    try:
+        return base64.b64decode(blob, validate=True).decode("utf-8")
+    except ValueError:
+        return None
 
 
 def _image(mime: Any, data: Any, name: str) -> str | ImageContent:

@@ -1,6 +1,6 @@
 """Two tools that replace a long list: one searches the tools of all MCP servers, the other calls one of them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,8 +14,10 @@ from ostler.core.tools import ToolResult, ToolSpec
 from ostler.text.lazy_regex import lazy_regex
 from ostler.text.sanitise import sanitise
 
-SEARCH_TOOL, CALL_TOOL = "mcp_search", "mcp_call"
-LIST_TOKENS = 4000  # a longer list is searched; about 3 % of a window of 128,000 tokens
+NAMESPACE = "mcp"
+SEARCH_TOOL, CALL_TOOL = f"{NAMESPACE}_search", f"{NAMESPACE}_call"
+SEARCH_COST = 300  # tokens; fewer are not worth a search
+USUAL_WINDOW = 128_000  # if there is no model
 MAX_FOUND = 8
 MAX_SUMMARY = 80
 _BYTES_PER_TOKEN = 4
@@ -24,9 +26,9 @@ _WORD = lazy_regex(r"[a-z0-9]+")
 ToolsByName = Mapping[str, Tool[Any]]
 
 
-def list_cost(specs: Iterable[ToolSpec]) -> int:
-    """Return the approximate number of tokens that listing these tools costs in each request."""
-    return sum(len(msgspec.json.encode(spec)) for spec in specs) // _BYTES_PER_TOKEN
+def list_cost(spec: ToolSpec) -> int:
+    """Return the approximate number of tokens that listing a tool costs in each request."""
+    return len(msgspec.json.encode(spec)) // _BYTES_PER_TOKEN
 
 
 class McpSearchTool:
@@ -46,7 +48,7 @@ class McpSearchTool:
             },
             "required": ["query"],
         }
-        self.spec = ToolSpec(SEARCH_TOOL, "search", description, schema, effects=False)
+        self.spec = ToolSpec(SEARCH_TOOL, "search", description, schema, effects=False, namespace=NAMESPACE)
 
     def parse(self, arguments: Mapping[str, Any]) -> str:
         query = arguments.get("query")
@@ -85,7 +87,7 @@ class McpCallTool:
             },
             "required": ["name"],
         }
-        self.spec = ToolSpec(CALL_TOOL, "other", description, schema)
+        self.spec = ToolSpec(CALL_TOOL, "other", description, schema, namespace=NAMESPACE)
 
     def parse(self, arguments: Mapping[str, Any]) -> tuple[Tool[Any], Any]:
         tools, name, inner = self._tools(), arguments.get("name"), arguments.get("arguments", {})

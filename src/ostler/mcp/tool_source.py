@@ -5,12 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ostler.core.errors import BackendError
+from ostler.core.permission import Question, QuestionReply
 from ostler.core.protocols import BackendContext, Tool
 from ostler.mcp.approved_tools import ApprovedTools
+from ostler.mcp.prompts import ServerPrompts
+from ostler.mcp.resources import READ_TOOL, McpReadTool, ServerResources
 from ostler.mcp.server import McpServer, ServerStatus
 from ostler.mcp.tool import McpTool
 from ostler.mcp.tool_names import server_prefixes, tool_names
-from ostler.mcp.tool_search import LIST_TOKENS, list_cost, server_summary
+from ostler.mcp.tool_search import list_cost, server_summary
 
 Report = Callable[[BackendContext, McpServer], None]
 
@@ -35,7 +38,7 @@ class McpToolSource:
         self._on_change: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[None]] = set()
         self._tools: dict[str, Tool[Any]] | None = None
-        self._cost: int | None = None
+        self._costs: dict[str, int] | None = None
         self._summaries: dict[str, str] | None = None
 
     def open(self, context: BackendContext, on_change: Callable[[], None] = lambda: None) -> None:
@@ -45,8 +48,14 @@ class McpToolSource:
             server.on_change = self._handle_change
             if server.needs_start:
                 self._run(server.start_in_background())
-            elif server.status.state == "failed":
+            else:
                 self._report(context, server)
+
+    def report_states(self) -> None:
+        """Report the current state of each server; a remote one may have ended without a message."""
+        if self._context:
+            for server in self._servers.values():
+                self._report(self._context, server)
 
     def tools(self) -> Mapping[str, Tool[Any]]:
         """Return the tools by name. The same objects are returned until a list changes."""
@@ -54,20 +63,26 @@ class McpToolSource:
             self._tools = {tool.spec.name: tool for server in self._servers.values() for tool in self._tools_of(server)}
         return self._tools
 
-    def _tools_of(self, server: McpServer) -> list[McpTool]:
+    def _tools_of(self, server: McpServer) -> list[Tool[Any]]:
         if not server.is_listed:
             return []
         name = server.entry.name
         prefix = self._prefixes[name]
-        names = tool_names(prefix, [tool.name for tool in server.tools], self._prefixes.values())
-        return [McpTool(server, tool, names[tool.name], prefix, self._approved[name]) for tool in server.tools]
+        declared = [tool.name for tool in server.tools]
+        reads = server.offers.has_resources and READ_TOOL not in declared and server.entry.allows_tool(READ_TOOL)
+        names = tool_names(prefix, [*declared, *([READ_TOOL] if reads else [])], self._prefixes.values())
+        read_tool = names.get(READ_TOOL, "")
+        approved = self._approved[name]
+        tools: list[Tool[Any]] = [
+            McpTool(server, tool, names[tool.name], prefix, approved, read_tool) for tool in server.tools
+        ]
+        return [*tools, McpReadTool(server, read_tool, prefix)] if reads else tools
 
-    @property
-    def is_searched(self) -> bool:
-        """Whether the tools are too many to list all of them in each request."""
-        if self._cost is None:
-            self._cost = list_cost(tool.spec for tool in self.tools().values())
-        return self._cost > LIST_TOKENS
+    def costs(self) -> Mapping[str, int]:
+        """Return the approximate number of tokens that listing each tool costs in each request."""
+        if self._costs is None:
+            self._costs = {name: list_cost(tool.spec) for name, tool in self.tools().items()}
+        return self._costs
 
     def summaries(self) -> dict[str, str]:
         """Return the usable servers by the first part of their tools' names, with a line about each.
@@ -84,6 +99,22 @@ class McpToolSource:
 
     def statuses(self) -> list[ServerStatus]:
         return [server.status for server in self._servers.values()]
+
+    @property
+    def servers(self) -> Sequence[McpServer]:
+        return list(self._servers.values())
+
+    async def ask(self, question: Question) -> QuestionReply:
+        """Ask the user a question of a server outside of a tool call; without a session it is declined."""
+        return await self._context.ask(question) if self._context else QuestionReply("decline")
+
+    @property
+    def prompts(self) -> ServerPrompts:
+        return ServerPrompts(self.servers, self.ask)
+
+    @property
+    def resources(self) -> ServerResources:
+        return ServerResources(self.servers, self.ask)
 
     def server(self, name: str) -> McpServer | None:
         return self._servers.get(name)
@@ -125,7 +156,7 @@ class McpToolSource:
         task.add_done_callback(self._tasks.discard)
 
     def _handle_change(self, server: McpServer) -> None:
-        self._tools = self._cost = None
+        self._tools = self._costs = None
         if self._context:
             self._report(self._context, server)
             self._on_change()

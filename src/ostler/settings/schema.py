@@ -19,6 +19,7 @@ from ostler.settings.schema_models import (
     PositiveInt,
     Provider,
     SamplingTemperature,
+    Share,
 )
 from ostler.settings.schema_services import (
     AgentServerConfig,
@@ -137,6 +138,7 @@ class LimitsConfig(ConfigSection, frozen=True):
     tokens: Maximum number of tokens, sent and received, in a turn.
     time: Maximum duration of a turn in seconds.
     subagents: Maximum number of subagents that run at the same time; 0 switches subagents off.
+    mcp_tools: Share of the context window, from 0 to 1, for listing the tools of MCP servers; more tools are searched.
     """
 
     steps: PositiveInt = 128
@@ -144,6 +146,7 @@ class LimitsConfig(ConfigSection, frozen=True):
     tokens: PositiveInt | None = None
     time: Annotated[float, msgspec.Meta(gt=0)] | None = None
     subagents: Annotated[int, msgspec.Meta(ge=0)] = 8
+    mcp_tools: Share = 0.03
 
 
 class SessionStoreConfig(ConfigSection, frozen=True):

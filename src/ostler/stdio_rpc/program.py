@@ -101,6 +101,15 @@ class RpcProgram:
         else:
             writer.write(line)
 
+    def add_end_callback(self, callback: Callable[[str], None]) -> None:
+        """Call `callback` with the reason when the program ends without being stopped."""
+
+        def report(task: asyncio.Task[None]) -> None:
+            if not self._stopping and not task.cancelled():
+                callback(self._end_reason)
+
+        self._reader_task.add_done_callback(report)
+
     def note_invalid_line(self, line: bytes) -> None:
         self._invalid_line = line[:_TAIL_BYTES]
 

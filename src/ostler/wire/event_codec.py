@@ -33,16 +33,16 @@ def encode_event(event: Event) -> bytes:
     try:
         return msgspec.json.encode(plain)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_replace_surrogates(msgspec.to_builtins(plain)))
+        return msgspec.json.encode(replace_surrogates(msgspec.to_builtins(plain)))
 
 
-def _replace_surrogates(value: Any) -> Any:
+def replace_surrogates(value: Any) -> Any:
     """Replace unpaired surrogates, which occur in file names and model output, in a JSON value."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
-    return [_replace_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
+        return {replace_surrogates(key): replace_surrogates(item) for key, item in value.items()}
+    return [replace_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def decode_event(data: bytes | msgspec.Raw) -> Event:

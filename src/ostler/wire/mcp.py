@@ -9,6 +9,9 @@ Era = Literal["modern", "legacy"]
 
 MODERN_VERSION = "2026-07-28"
 LEGACY_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+MAX_URI = 2000
+MAX_DESCRIPTION = 500
+MAX_ARGUMENTS = 50
 META = "_meta"
 VERSION_META = "io.modelcontextprotocol/protocolVersion"
 CLIENT_META = "io.modelcontextprotocol/clientInfo"
@@ -26,10 +29,17 @@ INITIALIZE = "initialize"
 INITIALIZED = "notifications/initialized"
 LIST_TOOLS = "tools/list"
 CALL_TOOL = "tools/call"
+LIST_PROMPTS = "prompts/list"
+GET_PROMPT = "prompts/get"
+LIST_RESOURCES = "resources/list"
+LIST_TEMPLATES = "resources/templates/list"
+READ_RESOURCE = "resources/read"
 LISTEN = "subscriptions/listen"
 ELICIT = "elicitation/create"
 PROGRESS = "notifications/progress"
 TOOLS_CHANGED = "notifications/tools/list_changed"
+PROMPTS_CHANGED = "notifications/prompts/list_changed"
+RESOURCES_CHANGED = "notifications/resources/list_changed"
 
 
 class ToolHints(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,6 +58,29 @@ class ServerTool(msgspec.Struct, frozen=True, omit_defaults=True):
     hints: ToolHints = ToolHints()
 
 
+class PromptArgument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An argument of a server's prompt."""
+
+    name: str
+    required: bool = False
+
+
+class ServerPrompt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A prompt that a server offers; everything in it is untrusted."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+class ServerResource(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A resource that a server offers. The `uri` of a template has placeholders in braces."""
+
+    uri: str
+    description: str = ""
+    is_template: bool = False
+
+
 class ServerDescription(msgspec.Struct, frozen=True, omit_defaults=True):
     """A server after its start: protocol era and version, its own name and version, capabilities, instructions."""
 
@@ -58,10 +91,10 @@ class ServerDescription(msgspec.Struct, frozen=True, omit_defaults=True):
     capabilities: dict[str, Any] = {}
     instructions: str = ""
 
-    @property
-    def announces_tool_changes(self) -> bool:
-        tools = self.capabilities.get("tools")
-        return isinstance(tools, dict) and tools.get("listChanged") is True
+    def announces_changes(self, kind: Literal["tools", "prompts", "resources"]) -> bool:
+        """Return whether the server sends a notification when this list changes."""
+        capability = self.capabilities.get(kind)
+        return isinstance(capability, dict) and capability.get("listChanged") is True
 
 
 def request_meta(client: Mapping[str, str], capabilities: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,6 +115,32 @@ def read_tool(value: Any) -> ServerTool | None:
         schema if isinstance(schema, dict) else {},
         ToolHints(hints.get("readOnlyHint") is True, hints.get("idempotentHint") is True),
     )
+
+
+def read_prompt(value: Any) -> ServerPrompt | None:
+    """Return a prompt of a `prompts/list` result, or None if it has no usable name."""
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not value["name"].strip():
+        return None
+    listed = value.get("arguments")
+    arguments = [
+        PromptArgument(entry["name"], entry.get("required") is True)
+        for entry in (listed if isinstance(listed, list) else [])
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str)
+    ]
+    description = _text(value.get("description")) or _text(value.get("title"))
+    return ServerPrompt(value["name"], description[:MAX_DESCRIPTION], tuple(arguments[:MAX_ARGUMENTS]))
+
+
+def read_resource_entry(value: Any) -> ServerResource | None:
+    """Return a resource of `resources/list` or `resources/templates/list`, or None if it has no URI."""
+    if not isinstance(value, dict):
+        return None
+    template = value.get("uriTemplate")
+    uri = template if isinstance(template, str) else value.get("uri")
+    if not isinstance(uri, str) or not 0 < len(uri) <= MAX_URI:
+        return None
+    description = _text(value.get("title")) or _text(value.get("name")) or _text(value.get("description"))
+    return ServerResource(uri, description[:MAX_DESCRIPTION], isinstance(template, str))
 
 
 def describe_discovery(result: Mapping[str, Any]) -> ServerDescription:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ostler.app.acp_agent import EditorWorkspaces
-from ostler.app.run_options import RunOptions
 from ostler.app.session_manager import LocalSessionManager
+from ostler.settings.run_options import RunOptions
 from ostler.testing.model_server import calls, text
 from ostler.wire.jsonrpc import RpcError
 
@@ -278,13 +278,37 @@ async def test_mcp_server_of_the_editor_is_used(editor_at):
         assert model.requests[1].json["messages"][-1]["content"] == "far: hi"
 
 
+async def test_prompts_and_resources_of_mcp_servers_work_in_an_editor(editor_at):
+    async with editor_at(text("One."), text("Two.")) as (editor, model):
+        await editor.begin()
+        editor.choosing("once")
+        args = [str(MCP_SERVER), "--name", "memos", "--offers"]
+        server = {"name": "memos", "command": sys.executable, "args": args, "env": []}
+        opened = await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": [server]})
+        await editor.until(lambda: "memos:review" in str(editor.updates))
+        await editor.prompt(opened["sessionId"], "/memos:review abc")
+        assert model.requests[0].json["messages"][-1]["content"] == 'review {"code": "abc"}'
+        await editor.prompt(opened["sessionId"], "see @memos:memo://one")
+        assert "remember the milk" in str(model.requests[1].json["messages"])
+
+
+async def test_flag_allows_the_tools_of_a_server_that_the_editor_passes_in(editor_at):
+    script = (calls([("files_echo", {"text": "hi"})]), text("Done."))
+    async with editor_at(*script, allow=("files_*",), later_servers=True) as (editor, model):
+        await editor.begin()
+        server = {"name": "files", "command": sys.executable, "args": [str(MCP_SERVER), "--name", "far"], "env": []}
+        opened = await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": [server]})
+        await editor.prompt(opened["sessionId"], "go")
+        assert model.requests[1].json["messages"][-1]["content"] == "far: hi"
+
+
 async def test_failed_mcp_server_of_the_editor_is_reported(editor_at):
     async with editor_at(text("Done.")) as (editor, _):
         await editor.begin()
         server = {"name": "files", "command": "no-such-program", "args": [], "env": []}
         opened = await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": [server]})
         await editor.prompt(opened["sessionId"], "go")
-        assert "the MCP server files failed" in str(editor.updates)
+        assert "server files failed" in str(editor.updates)
 
 
 async def test_unsupported_capabilities_are_not_claimed(editor_at):

@@ -28,16 +28,7 @@ from ostler.backends.engine.request_prefix import (
     fixed_size,
     guide_size,
 )
-from ostler.backends.engine.role import (
-    THINKING,
-    AgentRole,
-    FindRole,
-    SampledModel,
-    no_roles,
-    parse_thinking,
-    send_role_prompt,
-    subagent_call,
-)
+from ostler.backends.engine.role import THINKING, SampledModel, parse_thinking, send_role_prompt, subagent_call
 from ostler.backends.engine.text_edits.text_editing import short_rules
 from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.events import Compacted, InfoChanged, Notice, PrefixBuilt, TurnEnded, UsageReported
@@ -54,9 +45,11 @@ from ostler.core.sessions import (
     SessionStart,
     SetOption,
     Steer,
+    Thinking,
 )
 from ostler.core.tools import ToolSpec
-from ostler.models.model_types import ModelClient, Thinking
+from ostler.knowledge.agent_definition import AgentRole, FindRole, no_roles
+from ostler.models.model_types import ModelClient
 
 if TYPE_CHECKING:
     from ostler.backends.engine.interrupted_turn import InterruptedTurn
@@ -142,7 +135,7 @@ class Engine:
         tools = self._tools()
         send_role_prompt(self._context, self._role)
         await self._wait_for_window(tools)
-        view = self._make_view(self._prefix(tools), interrupted.start_index if interrupted else None)
+        view = self._make_view(self._prefix(self._tools()), interrupted.start_index if interrupted else None)
         self._budget.join(view)
         first, plugins = subagent_call(prompt) if prompt else None, self._make_plugins()
         if self._edits_in_text and prompt:
@@ -193,6 +186,11 @@ class Engine:
     async def aclose(self) -> None:
         await self._titles.aclose()
         await self._model.aclose()
+
+    @property
+    def context_limit(self) -> int:
+        """The context window of the current model in tokens, as far as it is known; 0 before the session is open."""
+        return self._model.context_limit if hasattr(self, "_model") else 0
 
     async def _change_role(self, name: str) -> None:
         """Switch to an agent. If its model cannot be created, the previous agent stays."""

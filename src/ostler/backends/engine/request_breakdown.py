@@ -4,10 +4,13 @@ from itertools import accumulate, pairwise
 
 from ostler.backends.engine.history import History, find_prefix, is_manual_result
 from ostler.backends.engine.request_prefix import prefix_parts
-from ostler.backends.engine.token_estimate import BYTES_PER_TOKEN
+from ostler.backends.engine.token_estimate import BYTES_PER_TOKEN, byte_size
 from ostler.core.events import PromptPart, UsageReported
 from ostler.core.protocols import Records
+from ostler.core.tools import SERVER_NOTE
 from ostler.models.model_types import AssistantMessage, RequestMessage, SystemMessage, ToolResultsMessage
+
+INSTRUCTIONS = "MCP instructions"
 
 
 def breakdown(records: Records) -> list[PromptPart]:
@@ -18,7 +21,10 @@ def breakdown(records: Records) -> list[PromptPart]:
     sums: dict[str, int] = {}
     for entry in History().follow(records).entries:
         name = "summary" if entry.seq < 0 else _category(entry.message)
-        sums[name] = sums.get(name, 0) + entry.size
+        notes = _server_notes_size(entry.message)
+        sums[name] = sums.get(name, 0) + entry.size - notes
+        if notes:
+            sums[INSTRUCTIONS] = sums.get(INSTRUCTIONS, 0) + notes
     return [*prefix_parts(prefix), *(PromptPart(name, "", size) for name, size in sums.items())]
 
 
@@ -49,6 +55,14 @@ def _size_since(seq: int, records: Records) -> int:
             skip_reply = isinstance(entry.message, AssistantMessage) and not is_manual_result(entry.message)
             return sum(later.size for later in entries[index + skip_reply :])
     return 0
+
+
+def _server_notes_size(message: RequestMessage) -> int:
+    """Return the bytes of the instructions of MCP servers in tool results."""
+    if not isinstance(message, ToolResultsMessage):
+        return 0
+    starts = ((result.for_model, result.for_model.rfind(SERVER_NOTE)) for result in message.results)
+    return sum(byte_size(text[start:]) for text, start in starts if start >= 0 and text.endswith("]"))
 
 
 def _category(message: RequestMessage) -> str:

@@ -1,6 +1,7 @@
 """The fixed beginning of every request: system prompt and tools, built once and checked against the context window."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -56,9 +57,11 @@ def _tools_for_window(tools: Sequence[ToolSpec], window: int) -> list[ToolSpec]:
 
 def tools_size(prefix: PrefixBuilt, guide: int | None = None) -> int:
     """Return the bytes of the tool declarations as sent; `guide` is their size where they are sent as text."""
-    if guide is not None:
-        return guide
-    return sum(len(msgspec.json.encode(tool)) + 2 * FRAME_BYTES for tool in prefix.tools)
+    return _declared_size(prefix.tools) if guide is None else guide
+
+
+def _declared_size(tools: Iterable[Mapping[str, Any]]) -> int:
+    return sum(len(msgspec.json.encode(tool)) + 2 * FRAME_BYTES for tool in tools)
 
 
 def guide_size(model: ModelClient, prefix: PrefixBuilt) -> int | None:
@@ -77,7 +80,15 @@ def prefix_parts(prefix: PrefixBuilt, guide: int | None = None) -> list[PromptPa
     rest = byte_size(prefix.system) - known
     parts = list(prefix.parts) or [PromptPart("system prompt", "", 0)]
     first = msgspec.structs.replace(parts[0], size=parts[0].size + rest)
-    return [first, *parts[1:], PromptPart("tools", f"{len(prefix.tools)} tools", tools_size(prefix, guide))]
+    return [first, *parts[1:], *_tool_parts(prefix, tools_size(prefix, guide))]
+
+
+def _tool_parts(prefix: PrefixBuilt, size: int) -> list[PromptPart]:
+    """Return a part for the built-in tools and one for those of MCP servers, with their shares of `size`."""
+    mcp = [tool for tool in prefix.tools if tool.get("namespace")]
+    mcp_size = size * _declared_size(mcp) // _declared_size(prefix.tools) if mcp else 0
+    own = PromptPart("tools", f"{len(prefix.tools) - len(mcp)} tools", size - mcp_size)
+    return [own, PromptPart("MCP tools", f"{len(mcp)} tools", mcp_size)] if mcp else [own]
 
 
 def check_prefix_fits(prefix: PrefixBuilt, model: ModelClient, estimator: TokenEstimator) -> None:

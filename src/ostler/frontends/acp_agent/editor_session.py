@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ostler.core.errors import OstlerError
-from ostler.core.events import Envelope, InfoChanged, OptionChanged, TurnEnded, UsageReported
+from ostler.core.events import Envelope, InfoChanged, OptionChanged, ToolsChanged, TurnEnded, UsageReported
 from ostler.core.prompt import Prompt, PromptContent, TextContent
 from ostler.core.protocols import Session, Turn
 from ostler.core.sessions import SetOption, Steer
@@ -24,7 +24,7 @@ from ostler.frontends.acp_agent.title_updates import TitleUpdates
 from ostler.interaction.dispatcher import CommandDispatcher
 from ostler.interaction.results import StartTurn
 from ostler.interaction.services import CommandServices, PromptSource, active_agent, left_out_notices
-from ostler.wire.acp import ContentBlock, SessionConfigOption, text_content
+from ostler.wire.acp import AvailableCommand, ContentBlock, SessionConfigOption, text_content
 from ostler.wire.acp_requests import OpenSessionResponse, PromptResponse, PromptUsage
 from ostler.wire.acp_updates import (
     AgentMessageChunk,
@@ -81,6 +81,7 @@ class EditorSession:
         self._slash_commands = EditorSlashCommands(self._commands, services, session)
         self._requests = EditorRequests(editor, cwd, session.answer, self._updates.find_call)
         editor.on_terminal_created = self._on_terminal_created
+        self._sent_commands: tuple[AvailableCommand, ...] | None = None
         self._run: PromptRun | None = None
         self._turn_ends: dict[str, asyncio.Future[TurnEnded]] = {}
         self._usage = PromptUsage()
@@ -147,7 +148,11 @@ class EditorSession:
             self._editor.send_update(ConfigOptionUpdate(self._options.config_options()))
 
     async def _send_commands(self) -> None:
-        self._editor.send_update(AvailableCommandsUpdate(await self._slash_commands.available_commands()))
+        """Send the commands if they changed; the prompts of MCP servers become known later than the others."""
+        commands = await self._slash_commands.available_commands()
+        if commands != self._sent_commands:
+            self._sent_commands = commands
+            self._editor.send_update(AvailableCommandsUpdate(commands))
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(coroutine, name=f"session {self.id}")
@@ -184,7 +189,7 @@ class EditorSession:
         match event:
             case UsageReported():
                 self._usage = add_usage(self._usage, event)
-            case InfoChanged() if self._deferred_updates is None:
+            case InfoChanged() | ToolsChanged() if self._deferred_updates is None:
                 self._spawn(self._send_commands())
             case TurnEnded(turn_id) if turn_id in self._turn_ends:
                 self._turn_ends.pop(turn_id).set_result(event)
@@ -287,7 +292,8 @@ class EditorSession:
     async def _build_prompt(self, blocks: list[PromptContent]) -> Prompt:
         """Build the prompt; ask the user about mentioned agents, and files that are outside or may contain secrets."""
         text = prompt_text(blocks, "\n")  # a mention does not continue in the next block
-        source = PromptSource(active_agent(self._session), later_text(blocks), may_be_pasted=True)
+        agent, pasted = active_agent(self._session), later_text(blocks)
+        source = PromptSource(agent, pasted, may_be_pasted=True, session_id=self._session.id)
         built = await self._services.build_prompt(text, source)
         if built.questions:
             approved = await self._requests.confirm(new_id(), f"Your prompt would {' and '.join(built.questions)}.")

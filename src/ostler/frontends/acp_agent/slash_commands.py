@@ -65,7 +65,7 @@ class EditorSlashCommands:
         )
 
     async def _custom_commands(self) -> list[NamedItem]:
-        return list(await self._services.commands())
+        return list(await self._services.commands(self._session))
 
 
 def result_markdown(result: SlashCommandResult) -> str:

@@ -36,5 +36,6 @@ async def serve(transport: Transport, handler: McpServerHandler) -> int:
         await ended.wait()
         error = peer.closed
         await peer.aclose()
+        await handler.aclose()
         transport.finish(FLUSH_TIMEOUT_SECONDS)
     return 1 if error else 0

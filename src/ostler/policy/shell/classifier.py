@@ -119,7 +119,7 @@ def _check(function: Callable[..., str], call: CommandCall, *args: object) -> _F
     if not reason:
         return _NOTHING
     row = program_table.locate(call.name, _ROW_HANDLERS[function]) if function in _ROW_HANDLERS else ""
-    module = function.__module__.removeprefix("ostler.").replace(".", "/")
+    module = function.__module__.partition(".")[2].replace(".", "/")
     return _Finding(reason, row or f"{module}.py ({function.__name__})")
 
 

@@ -1,0 +1,362 @@
+"""The message API: one HTTP request per message, whose answer comes when the agent has finished, or as a stream."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
+from typing import Any
+
+import msgspec
+
+from ostler.backends.agent_zero.log_poller import LogPoller
+from ostler.backends.agent_zero.server import MAX_DOCUMENT_BYTES, MAX_ERROR_BYTES, ZeroServer
+from ostler.backends.agent_zero.transport import TransportStart, TurnListener, ZeroMessage
+from ostler.core.errors import BackendError
+from ostler.core.sessions import SessionOption, SlashCommand
+from ostler.http.client import HttpResponse
+from ostler.wire.agent_zero.answer_reader import AnswerReader, StreamMode
+from ostler.wire.agent_zero.normalise import Normaliser
+from ostler.wire.agent_zero.server_documents import error_text
+from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolResult
+
+TICK_SECONDS = 0.25
+STALL_SECONDS = 0.5  # after the last call, an open stream may wait for its result
+STOP_SECONDS = 5.0
+ERROR_BODY_SECONDS = 5.0
+STOP_TEXT = "The user cancelled this task. Stop working on it now and answer with one short sentence."
+RESET, TERMINATE = "reset", "terminate"
+_ACCEPT: dict[StreamMode, str] = {
+    "auto": "text/event-stream, application/x-ndjson, application/json;q=0.9, */*;q=0.5",
+    "sse": "text/event-stream, application/json;q=0.5",
+    "jsonl": "application/x-ndjson, application/json;q=0.5",
+}
+_COMMANDS = {
+    RESET: ("api_reset_chat", "delete the conversation's messages on the server, which also stops its work"),
+    TERMINATE: ("api_terminate_chat", "end the conversation on the server; the next prompt starts a new one"),
+}
+
+
+class MessageApiSettings(msgspec.Struct, frozen=True):
+    """Settings of the message API. `timeout` is the longest silence and `max_wait` the longest turn; 0 is no limit."""
+
+    lifetime_hours: int = 24
+    stream: bool | None = None
+    stream_mode: StreamMode = "auto"
+    timeout: float = 0.0
+    keepalive: float = 5.0
+    max_wait: float = 0.0
+    send_tool_results: bool = True
+    project: str = ""
+    agent_profile: str = ""
+    max_rounds: int = 50
+    poll_seconds: float = 1.0
+
+
+class MessageApiTransport:
+    """A conversation over the message API."""
+
+    name = "message API"
+
+    def __init__(
+        self, server: ZeroServer, settings: MessageApiSettings, start: TransportStart, listener: TurnListener
+    ) -> None:
+        self._server = server
+        self._settings = settings
+        self._listener = listener
+        self._context_id = start.context_id
+        self._profile = start.options.get("agent_profile", settings.agent_profile)
+        self._project = start.options.get("project", settings.project)
+        self._log = LogPoller(server, listener.on_log_item, settings.poll_seconds)
+        self._open_requests = 0
+        self._rounds = 0
+        self._is_interrupted = False  # whether the server was working when the turn was cancelled
+        self._steering: set[asyncio.Task[None]] = set()
+
+    @property
+    def context_id(self) -> str:
+        return self._context_id
+
+    # -- turns -----------------------------------------------------------------------------------------------------
+
+    async def run(self, message: ZeroMessage) -> None:
+        self._rounds, self._is_interrupted = 0, False
+        try:
+            async with asyncio.timeout(self._settings.max_wait or None):
+                await self._log.begin(self._context_id)
+                await self._exchange(message)
+                await self._log.finish(self._context_id)
+        except TimeoutError:
+            raise BackendError(
+                f"Agent Zero at {self._server.address} did not finish within {self._settings.max_wait:g} s",
+                code="timeout",
+                hint="it may go on working; raise connection.max_wait_seconds",
+            ) from None
+        finally:
+            for task in self._steering:
+                task.cancel()
+
+    async def _exchange(self, message: ZeroMessage) -> None:
+        """Send a message, run the tools that its answer requests, and send their results, until none is requested."""
+        calls: list[asyncio.Task[ZeroToolResult]] = []
+        try:
+            async with aclosing(self._events(message)) as events:
+                await self._read_answer(events, calls)
+            await self._send_results(calls)
+        finally:
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+
+    async def _read_answer(self, events: AsyncIterator[ZeroEvent], calls: list[asyncio.Task[ZeroToolResult]]) -> None:
+        """Show the events and start the requested calls. A server that waits for their results gets them meanwhile."""
+        reading = asyncio.ensure_future(_next_event(events))
+        try:
+            while True:
+                await _wait_for_event(reading, calls)
+                if not reading.done():
+                    await self._send_results(calls)
+                elif (event := reading.result()) is not None:
+                    self._handle(event, calls)
+                    reading = asyncio.ensure_future(_next_event(events))
+                else:
+                    return
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    def _handle(self, event: ZeroEvent, calls: list[asyncio.Task[ZeroToolResult]]) -> None:
+        if event.request is None:
+            self._listener.on_event(event)
+        else:
+            calls.append(asyncio.ensure_future(self._listener.run_tool(event.request)))
+
+    async def _send_results(self, calls: list[asyncio.Task[ZeroToolResult]]) -> None:
+        """Send the results of all calls as one message, one JSON object per line, and handle the answer to it."""
+        if not calls:
+            return
+        results = await asyncio.gather(*calls)
+        calls.clear()
+        if not self._settings.send_tool_results:
+            self._listener.on_notice("tool results are not sent (connection.send_tool_results is false)")
+            return
+        self._rounds += 1
+        if self._rounds > self._settings.max_rounds:
+            raise BackendError(
+                f"Agent Zero requested tools {self._settings.max_rounds} times in this turn",
+                code="limit",
+                hint="send another prompt to let it go on, or raise limits.steps",
+            )
+        await self._exchange(ZeroMessage("\n".join(result.to_message() for result in results)))
+
+    async def _events(self, message: ZeroMessage) -> AsyncGenerator[ZeroEvent, None]:
+        """Post a message and yield the events of its answer as they arrive."""
+        response = await self._post(message)
+        normaliser = Normaliser()
+        reader = AnswerReader(response.headers.get("content-type", ""), self._settings.stream_mode)
+        self._open_requests += 1
+        try:
+            async for data in self._data(response):
+                for value in reader.feed(data):
+                    for event in normaliser.events(value):
+                        self._store_context_id(normaliser)
+                        yield event
+                self._store_context_id(normaliser)
+                if reader.ended:
+                    break
+            for value in reader.finish():
+                for event in normaliser.events(value):
+                    self._store_context_id(normaliser)
+                    yield event
+            self._store_context_id(normaliser)
+            for event in normaliser.finish():
+                yield event
+        except (asyncio.CancelledError, GeneratorExit):
+            self._is_interrupted = True
+            raise
+        finally:
+            self._open_requests -= 1
+            response.close()
+
+    async def _data(self, response: HttpResponse) -> AsyncIterator[bytes]:
+        """Yield the body and report silence. Raises `BackendError` if it is too large or the silence too long."""
+        size, silent = 0, 0.0
+        async with aclosing(response.iter_data(TICK_SECONDS)) as pieces:
+            async for data in pieces:
+                size += len(data)
+                if size > MAX_DOCUMENT_BYTES:
+                    raise BackendError(f"{self._server.address} sent an answer that is too large", code="malformed")
+                silent = 0.0 if data else silent + TICK_SECONDS
+                self._report_silence(silent)
+                if data:
+                    yield data
+
+    def _report_silence(self, seconds: float) -> None:
+        if self._settings.timeout and seconds >= self._settings.timeout:
+            raise BackendError(
+                f"Agent Zero at {self._server.address} sent nothing for {self._settings.timeout:g} s",
+                code="timeout",
+                hint="it may go on working; raise connection.timeout_seconds, or set it to 0",
+            )
+        if seconds and self._settings.keepalive and seconds % self._settings.keepalive < TICK_SECONDS:
+            self._listener.on_waiting(seconds)
+
+    # -- requests --------------------------------------------------------------------------------------------------
+
+    async def _post(self, message: ZeroMessage) -> HttpResponse:
+        """Post a message and return the response, whose head was read.
+
+        If the route is missing, the other path is tried; if the conversation is, a new one is started. Raises
+        `BackendError` for any other error status.
+        """
+        tried_other_path = False
+        while True:
+            response = await self._send(message)
+            if response.status < 300:
+                return response
+            body = await response.read_rest(MAX_ERROR_BYTES, ERROR_BODY_SECONDS)
+            text = error_text(body.decode("utf-8", "replace")).lower()
+            if response.status == 404 and self._context_id and "context" in text:
+                self._forget("the conversation no longer exists on the server, so a new one was started")
+            elif response.status in (404, 405) and not tried_other_path and self._server.use_other_prefix():
+                tried_other_path = True
+            else:
+                raise self._server.error(response.status, body)
+
+    async def _send(self, message: ZeroMessage) -> HttpResponse:
+        """Post a message and wait for the head of the response, which a blocking server sends at the end."""
+        response = await self._server.send_message(self._body(message), self._accept())
+        self._open_requests += 1
+        silent = 0.0
+        try:
+            while not await response.read_head(TICK_SECONDS):
+                silent += TICK_SECONDS
+                self._report_silence(silent)
+        except BaseException as error:
+            self._is_interrupted = isinstance(error, asyncio.CancelledError)
+            response.close()
+            raise
+        finally:
+            self._open_requests -= 1
+        return response
+
+    def _body(self, message: ZeroMessage) -> dict[str, Any]:
+        body: dict[str, Any] = {"message": message.text, "lifetime_hours": self._settings.lifetime_hours}
+        if self._context_id:
+            body["context_id"] = self._context_id
+        else:  # the server accepts these only in a new conversation
+            body |= {"project_name": self._project} if self._project else {}
+            body |= {"agent_profile": self._profile} if self._profile else {}
+        if message.attachments:
+            body["attachments"] = msgspec.to_builtins(message.attachments)
+        if self._settings.stream:
+            body["stream"] = True
+        return body
+
+    def _accept(self) -> str:
+        return "application/json" if self._settings.stream is False else _ACCEPT[self._settings.stream_mode]
+
+    def _store_context_id(self, normaliser: Normaliser) -> None:
+        if normaliser.context_id and normaliser.context_id != self._context_id:
+            self._context_id = normaliser.context_id
+            self._listener.on_conversation(self._context_id)
+
+    def _forget(self, reason: str) -> None:
+        self._context_id = ""
+        self._log.forget()
+        self._listener.on_conversation("")
+        self._listener.on_notice(reason, is_warning=True)
+
+    # -- control ---------------------------------------------------------------------------------------------------
+
+    async def steer(self, message: ZeroMessage) -> bool:
+        """Send a message into the running turn; the server answers both with the same text."""
+        if not self._context_id or not self._open_requests:
+            return False
+        response = await self._server.send_message(self._body(message), self._accept())
+        task = asyncio.ensure_future(_discard(response))
+        self._steering.add(task)
+        task.add_done_callback(self._steering.discard)
+        return True
+
+    async def stop(self) -> str:
+        """Tell the agent to stop, as a message into its running turn; the API has no other way to only stop it."""
+        await self._log.stop()
+        if not self._is_interrupted:
+            return ""
+        if not self._context_id:
+            return (
+                "stopped waiting; Agent Zero goes on working on its server, because its API gives the id of a "
+                "conversation only with the first answer"
+            )
+        response: HttpResponse | None = None
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                response = await self._server.send_message(self._body(ZeroMessage(STOP_TEXT)), "application/json")
+                await response.read_head(STOP_SECONDS)
+        except (BackendError, TimeoutError):
+            if response is None:
+                return "stopped waiting; Agent Zero could not be told to stop and may go on working on its server"
+        finally:
+            if response is not None:
+                response.close()
+        return "stopped waiting and told Agent Zero to stop; `/terminate` ends the conversation on the server"
+
+    def options(self) -> tuple[SessionOption, ...]:
+        return (
+            SessionOption("agent_profile", self._profile, "Agent Zero profile", has_default=True),
+            SessionOption("project", self._project, "Agent Zero project", has_default=True),
+        )
+
+    async def set_option(self, option_id: str, value: str) -> bool:
+        """Set the profile or project. The server accepts them only in a new conversation."""
+        if option_id not in ("agent_profile", "project"):
+            return False
+        if self._context_id:
+            self._listener.on_notice(f"{option_id} is used from the next conversation on; /terminate ends this one")
+        if option_id == "agent_profile":
+            self._profile = value
+        else:
+            self._project = value
+        return True
+
+    def commands(self) -> tuple[SlashCommand, ...]:
+        return tuple(SlashCommand(name, description) for name, (_, description) in _COMMANDS.items())
+
+    async def run_command(self, name: str, argument: str) -> str:
+        route, _ = _COMMANDS[name]
+        if not self._context_id:
+            return "there is no conversation on the server yet"
+        document = await self._server.call(route, {"context_id": self._context_id})
+        if document.status >= 400 and document.status != 404:
+            raise self._server.error(document.status, document.body)
+        self._log.forget()
+        if name == TERMINATE or document.status == 404:
+            self._context_id = ""
+            self._listener.on_conversation("")
+            return "ended the conversation on the server"
+        return "deleted the messages of the conversation on the server"
+
+    async def aclose(self) -> None:
+        await self._log.stop()
+        for task in self._steering:
+            task.cancel()
+        await asyncio.gather(*self._steering, return_exceptions=True)
+        await self._server.aclose()
+
+
+async def _next_event(events: AsyncIterator[ZeroEvent]) -> ZeroEvent | None:
+    return await anext(events, None)
+
+
+async def _wait_for_event(reading: "asyncio.Task[ZeroEvent | None]", calls: list[asyncio.Task[ZeroToolResult]]) -> None:
+    """Wait for the next event, or until all calls are done and the stream is silent."""
+    running: set[asyncio.Task[Any]] = {call for call in calls if not call.done()}
+    while running and not reading.done():
+        await asyncio.wait({reading, *running}, return_when=asyncio.FIRST_COMPLETED)
+        running = {call for call in running if not call.done()}
+    await asyncio.wait({reading}, timeout=STALL_SECONDS if calls else None)
+
+
+async def _discard(response: HttpResponse) -> None:
+    """Read an answer that another request also gets."""
+    with suppress(BackendError):
+        await response.read_document(MAX_DOCUMENT_BYTES)

@@ -1,0 +1,111 @@
+"""The seam between the backend and the ways to talk to a server. The backend knows no route and no message format.
+
+A transport belongs to one session. It sends messages, reports what the server says to its `TurnListener`, and runs the
+tools that the server requests through it.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from ostler.core.errors import BackendError
+from ostler.core.sessions import SessionOption, SlashCommand
+from ostler.wire.agent_zero.server_documents import ZeroLogItem
+from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolRequest, ZeroToolResult
+
+
+class ZeroAttachment(msgspec.Struct, frozen=True):
+    """A file that is sent with a message."""
+
+    filename: str
+    base64: str
+
+
+class ZeroMessage(msgspec.Struct, frozen=True):
+    """A message to the agent."""
+
+    text: str
+    attachments: tuple[ZeroAttachment, ...] = ()
+
+
+class TurnListener(Protocol):
+    """Receives what happens on the server. `run_tool` may only be awaited while a turn runs."""
+
+    def on_event(self, event: ZeroEvent) -> None:
+        """Show an event of the answer that is not a tool request."""
+
+    def on_log_item(self, item: ZeroLogItem) -> None:
+        """Show a new or changed item of the server's log; an item with the same number replaces the earlier one."""
+
+    def on_waiting(self, seconds: float) -> None:
+        """Show that the server has sent nothing for some time."""
+
+    def on_conversation(self, context_id: str) -> None:
+        """Store the id of the conversation with the session; an empty id forgets it."""
+
+    def on_notice(self, text: str, *, is_warning: bool = False) -> None: ...
+
+    async def run_tool(self, request: ZeroToolRequest) -> ZeroToolResult:
+        """Run a tool through the tool host, which asks for permission. Failures and denials are results."""
+
+
+class ZeroTransport(Protocol):
+    """One conversation with a server."""
+
+    @property
+    def name(self) -> str:
+        """What to call this way of talking to the server in messages."""
+
+    @property
+    def context_id(self) -> str:
+        """The server's id of the conversation; empty if there is none yet."""
+
+    async def run(self, message: ZeroMessage) -> None:
+        """Send a message and return when the answer to it, and to all tool results, is complete.
+
+        Raises `BackendError` if the server cannot be reached or reports an error. On cancellation, only stop waiting;
+        the backend then awaits `stop`.
+        """
+
+    async def steer(self, message: ZeroMessage) -> bool:
+        """Send a message into the running turn. Return False if that is not possible now."""
+
+    async def stop(self) -> str:
+        """Stop the server's work on a cancelled turn as far as possible.
+
+        Return what happened, for the user; an empty text if the server was not working.
+        """
+
+    def options(self) -> tuple[SessionOption, ...]: ...
+
+    async def set_option(self, option_id: str, value: str) -> bool:
+        """Set an option. Return False if there is no such option, or if it cannot be set now."""
+
+    def commands(self) -> tuple[SlashCommand, ...]: ...
+
+    async def run_command(self, name: str, argument: str) -> str:
+        """Run one of `commands` and return the message for the user. Raises `BackendError`."""
+
+    async def aclose(self) -> None: ...
+
+
+class TransportStart(msgspec.Struct, frozen=True):
+    """What a transport starts with. `context_id` is the conversation of a resumed session."""
+
+    context_id: str
+    options: dict[str, str] = {}
+
+
+# Returns None if the server does not support this way. Raises `BackendError` only if no other way can work either.
+TransportProbe = Callable[[TransportStart, TurnListener], Awaitable[ZeroTransport | None]]
+
+
+async def choose_transport(
+    probes: Sequence[TransportProbe], start: TransportStart, listener: TurnListener
+) -> ZeroTransport:
+    """Return the first transport that the server supports. Raises `BackendError` if it supports none."""
+    for probe in probes:
+        if (transport := await probe(start, listener)) is not None:
+            return transport
+    raise BackendError("the server supports no known way to send messages", code="protocol")

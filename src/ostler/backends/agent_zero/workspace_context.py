@@ -1,0 +1,52 @@
+"""Decides when the server gets the description of the workspace."""
+
+from typing import Literal, Protocol
+
+import msgspec
+
+ContextMode = Literal["always", "on_change", "once", "manual"]
+
+
+class WorkspaceContext(msgspec.Struct, frozen=True):
+    """The description of the workspace as it is sent. `signature` changes when the workspace does."""
+
+    text: str
+    signature: str
+
+
+class ContextSource(Protocol):
+    """Describes the workspace; `app` passes it to the backend."""
+
+    async def build(self) -> WorkspaceContext: ...
+
+
+class ContextSender:
+    """Returns the description for a prompt, depending on the mode and on what the conversation already has."""
+
+    def __init__(self, source: ContextSource, mode: ContextMode) -> None:
+        self._source = source
+        self._mode = mode
+        self._is_requested = False
+        self._sent: tuple[str, str] | None = None  # conversation and signature
+
+    def request(self) -> None:
+        """Send the description with the next prompt, whatever the mode is."""
+        self._is_requested = True
+
+    async def for_prompt(self, context_id: str, *, is_resumed: bool) -> WorkspaceContext | None:
+        """Return the description to send, or None. `is_resumed`: an earlier process started this conversation."""
+        if self._mode == "manual" and not self._is_requested:
+            return None
+        sent_here = self._sent is not None and self._sent[0] == context_id and bool(context_id)
+        if self._mode == "once" and not self._is_requested and (sent_here or (context_id and is_resumed)):
+            return None
+        context = await self._source.build()
+        unchanged = sent_here and self._sent is not None and self._sent[1] == context.signature
+        if self._mode == "on_change" and unchanged and not self._is_requested:
+            return None
+        return context
+
+    def on_sent(self, context: WorkspaceContext, context_id: str) -> None:
+        """Store that a conversation got this description."""
+        self._is_requested = False
+        self._sent = (context_id, context.signature)

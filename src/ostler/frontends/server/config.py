@@ -1,0 +1,47 @@
+"""The limits of the server; times are in seconds, sizes in bytes."""
+
+import msgspec
+
+from ostler.wire.frames import MAX_FRAME_BYTES
+from ostler.wire.frames_shared import ServerLimits
+
+KIB, MIB = 1024, 1024 * 1024
+
+
+class ServingConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server allows and how long it waits."""
+
+    heartbeat: float = 8.0
+    hello_timeout: float = 10.0
+    send_timeout: float = 30.0
+    host_wait: float = 300.0
+    call_timeout: float = 3600.0
+    cancel_wait: float = 5.0
+    idle_close: float = 300.0
+    stream_gap: float = 60.0  # how long an SSE connection without a stream is kept
+    drain: float = 4.0
+    expire_days: float = 30.0
+    max_frame: int = MAX_FRAME_BYTES
+    max_output: int = 256 * KIB
+    calls_per_minute: int = 240
+    bytes_per_minute: int = 64 * MIB
+    messages_per_minute: int = 600
+    queue: int = 32
+    outbox_frames: int = 256
+    outbox_bytes: int = 4 * MIB
+    replay_records: int = 50_000
+    connections_per_session: int = 64
+    connections_per_user: int = 2000
+
+    def limits(self) -> ServerLimits:
+        """Return the limits that clients are told."""
+        return ServerLimits(
+            max_frame=self.max_frame,
+            max_output=self.max_output,
+            calls_per_minute=self.calls_per_minute,
+            bytes_per_minute=self.bytes_per_minute,
+            queue=self.queue,
+            heartbeat=self.heartbeat,
+            host_wait=self.host_wait,
+            call_timeout=self.call_timeout,
+        )

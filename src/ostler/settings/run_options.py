@@ -1,0 +1,31 @@
+"""Command-line options of a run as plain values."""
+
+from typing import Literal
+
+import msgspec
+
+from ostler.core.sessions import Mode
+
+
+class RunOptions(msgspec.Struct, frozen=True):
+    """The parsed flags; empty values are unset.
+
+    With `later_servers` a client may pass in MCP servers, so `allow` can name tools that are not known yet.
+    """
+
+    cwd: str
+    model: dict[str, str] = {}
+    write: bool = False
+    yolo: bool = False
+    allow: tuple[str, ...] = ()
+    profile: str = ""
+    mode: Mode | Literal[""] = ""
+    trust: bool = False
+    max_steps: int = 0
+    max_tokens: int = 0
+    max_cost: float = 0
+    max_time: float = 0
+    ephemeral: bool = False
+    agent: str = ""
+    backend: str = ""
+    later_servers: bool = False

@@ -1,0 +1,1 @@
+"""Stores of sessions: the user's files as the settings say, and the database of a server."""

@@ -1,0 +1,84 @@
+"""The other documents of a server: its log, its connector's capabilities and its error bodies."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from ostler.wire.agent_zero.loose_values import NOT_JSON, first_text, parse_json
+
+_MAX_ERROR = 400
+_BROKEN_ERROR = re.compile(r'\A\s*\{\s*"(?:error|message|detail)"\s*:\s*"(.*)"\s*\}\s*\Z', re.DOTALL)
+_TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
+
+
+class ZeroLogItem(msgspec.Struct, frozen=True):
+    """An item of a conversation's log. It is sent again when it grows; `no` stays the same."""
+
+    no: int
+    type: str
+    heading: str = ""
+    content: str = ""
+    kvps: dict[str, Any] = {}
+
+    @property
+    def thoughts(self) -> str:
+        """The thoughts of an agent item, one per line."""
+        thoughts = self.kvps.get("thoughts")
+        lines = thoughts if isinstance(thoughts, list) else [thoughts]
+        return "\n".join(line for line in lines if isinstance(line, str) and line)
+
+
+class ZeroLog(msgspec.Struct, frozen=True):
+    """A part of a log. `guid` changes when the log was reset."""
+
+    guid: str = ""
+    items: tuple[ZeroLogItem, ...] = ()
+    progress: str = ""
+    is_active: bool = False
+
+
+def read_log(value: Any) -> ZeroLog:
+    """Read the answer of the log route; members of an unexpected type are left out."""
+    log = value.get("log") if isinstance(value, dict) else None
+    if not isinstance(log, dict):
+        return ZeroLog()
+    items = log.get("items")
+    read = [_read_item(item) for item in items] if isinstance(items, list) else []
+    return ZeroLog(
+        str(log.get("guid") or ""),
+        tuple(sorted((item for item in read if item), key=lambda item: item.no)),
+        first_text(log, "progress"),
+        log.get("progress_active") is True,
+    )
+
+
+def _read_item(value: Any) -> ZeroLogItem | None:
+    if not isinstance(value, dict) or not isinstance(value.get("no"), int):
+        return None
+    kvps = value.get("kvps")
+    return ZeroLogItem(
+        value["no"],
+        first_text(value, "type") or "info",
+        first_text(value, "heading"),
+        first_text(value, "content"),
+        kvps if isinstance(kvps, dict) else {},
+    )
+
+
+def error_text(body: str) -> str:
+    """Return the message of an error body: JSON, JSON with an unescaped text, HTML or plain text."""
+    value = parse_json(body)
+    if isinstance(value, dict):
+        inner = value.get("error")
+        text = first_text(inner, "message", "detail") if isinstance(inner, dict) else ""
+        text = text or first_text(value, "error", "message", "detail", "response")
+    elif value is NOT_JSON and (match := _BROKEN_ERROR.match(body)):
+        text = match[1]
+    elif "<html" in body[:2000].lower() or "<!doctype" in body[:200].lower():
+        title = _TITLE.search(body)
+        text = title[1] if title else _TAGS.sub(" ", body)
+    else:
+        text = value if isinstance(value, str) else body
+    return " ".join(text.split())[:_MAX_ERROR]

@@ -1,0 +1,123 @@
+"""Finds requests for local tools in parsed objects and in the text of an answer."""
+
+import json
+from typing import Any
+
+import msgspec
+
+from ostler.text.lazy_regex import lazy_regex
+from ostler.wire.agent_zero.loose_values import NOT_JSON, first_text, parse_object_text
+from ostler.wire.agent_zero.zero_events import ZeroToolRequest
+
+_MAX_ATTEMPTS = 64  # objects that a text may begin before the search ends; each attempt may scan the whole text
+_MAX_SEARCHED = 1_000_000
+_OBJECT = lazy_regex(r'\{\s*"')
+_FENCE_BEFORE = lazy_regex(r"\n?[ \t]*(?:```|~~~)[\w-]*[ \t]*\n?\s*\Z")
+_FENCE_AFTER = lazy_regex(r"\A\s*(?:```|~~~)[ \t]*(?:\n|\Z)")
+_NAMES = ("tool_name", "name", "tool")
+_ARGUMENTS = ("payload", "arguments", "input", "args", "tool_args", "parameters")
+_CONSUMED = frozenset(
+    (*_NAMES, *_ARGUMENTS, "type", "function", "command", "summary", "reason", "tool_call_id", "id", "index")
+)
+
+
+def read_request(members: dict[str, Any]) -> ZeroToolRequest | None:
+    """Return the tool request that an object describes, in any of the known shapes; None if it names no tool."""
+    function = members["function"] if isinstance(members.get("function"), dict) else {}
+    name = first_text(members, *_NAMES) or first_text(function, "name")
+    if not name and isinstance(members.get("function"), str):
+        name = members["function"]
+    if not name:
+        return None
+    payload, raw = _read_arguments(function) if "arguments" in function else _read_arguments(members)
+    command = first_text(members, "command", "summary")
+    if not payload and not raw and command and name in ("shell", "terminal", "command"):
+        payload = {"command": command}
+    call_id = members.get("tool_call_id") or members.get("id") or ""
+    return ZeroToolRequest(
+        name,
+        payload,
+        command,
+        first_text(members, "reason"),
+        str(call_id) if isinstance(call_id, str | int) else "",
+        raw,
+    )
+
+
+def unread_members(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of a request object that are not part of the request."""
+    return {
+        key: value for key, value in members.items() if key not in _CONSUMED or (key == "index" and value is not None)
+    }
+
+
+def split_requests(text: str) -> list[str | ZeroToolRequest]:
+    """Return the text with the JSON of each tool request replaced by the request, in order.
+
+    An object is a request only if it has the type `tool_request`, the name of a tool and a payload. A code fence around
+    it is removed.
+    """
+    if "tool_request" not in text or len(text) > _MAX_SEARCHED:
+        return [text]
+    parts: list[str | ZeroToolRequest] = []
+    rest = text
+    while (found := _find_request(rest)) is not None:
+        start, end, request = found
+        before, after = rest[:start], rest[end:]
+        if (opening := _FENCE_BEFORE.search(before)) and (closing := _FENCE_AFTER.search(after)):
+            before, after = before[: opening.start()], after[closing.end() :]
+        parts += [before, request] if before.strip() else [request]
+        rest = after
+    return [*parts, rest] if rest.strip() or not parts else parts
+
+
+def _find_request(text: str) -> tuple[int, int, ZeroToolRequest] | None:
+    decoder = json.JSONDecoder()
+    position = 0
+    for _ in range(_MAX_ATTEMPTS):
+        match = _OBJECT.search(text, position)
+        if match is None:
+            return None
+        try:
+            value, end = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            position = match.start() + 1
+            continue
+        if (request := _as_request(value)) is not None:
+            return match.start(), end, request
+        position = end
+    return None
+
+
+def _as_request(value: Any) -> ZeroToolRequest | None:
+    """Return the request if an object in a text has exactly the documented form."""
+    if isinstance(value, dict) and isinstance(value.get("tool_request"), dict):
+        value = {"type": "tool_request", **value["tool_request"]}
+    if not isinstance(value, dict) or value.get("type") != "tool_request":
+        return None
+    if not isinstance(value.get("tool_name"), str) or not value["tool_name"]:
+        return None
+    payload = value.get("payload")
+    if not isinstance(payload, dict) and not (payload is None and isinstance(value.get("command"), str)):
+        return None
+    request = read_request(value)
+    return request if request and _is_encodable(request) else None
+
+
+def _is_encodable(request: ZeroToolRequest) -> bool:
+    try:
+        msgspec.json.encode(request)
+    except (UnicodeEncodeError, RecursionError):
+        return False
+    return True
+
+
+def _read_arguments(members: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the arguments as an object, or their text if they are not one."""
+    value: Any = next((members[name] for name in _ARGUMENTS if members.get(name) not in (None, "")), {})
+    if isinstance(value, str):
+        parsed = parse_object_text(value)
+        return (parsed, "") if parsed is not NOT_JSON and isinstance(parsed, dict) else ({}, value)
+    if isinstance(value, dict):
+        return value, ""
+    return {}, json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,91 @@
+"""Drives Ostler's MCP client for the official conformance suite: `conformance_client.py URL`.
+
+The suite sets `MCP_CONFORMANCE_SCENARIO` and, for one version of the protocol, `MCP_CONFORMANCE_PROTOCOL_VERSION`.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from ostler.core.errors import OstlerError
+from ostler.core.events import QuestionAsked
+from ostler.interaction.question_form import QuestionForm
+from ostler.mcp.connection import ServerGone
+from ostler.mcp.http_connection import connect_http
+from ostler.mcp.server import McpServer
+from ostler.mcp.server_entry import ServerEntry
+from ostler.mcp.tool_list_cache import ToolListCache
+
+CONTEXT = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+
+
+async def accept(question):
+    """Fill in the form as a user who presses Enter for each default, and types `x` where there is none."""
+    form = QuestionForm(QuestionAsked(question))
+    while True:
+        reply = form.submit("" if "default" in form.menu().prompt else "x")
+        if reply is None and form.error:
+            reply = form.submit("1") or form.submit("y")
+        if reply is not None:
+            return reply
+
+
+def arguments_for(tool):
+    """Return values for the required parameters."""
+    examples = {"number": 2, "integer": 2, "boolean": True, "string": "x", "object": {}, "array": []}
+    properties = tool.schema.get("properties", {})
+    return {name: examples.get(properties.get(name, {}).get("type"), "x") for name in tool.schema.get("required", [])}
+
+
+async def call_all(server):
+    for tool in server.tools:
+        await server.call(tool.name, arguments_for(tool), accept)
+
+
+async def echo_schema(server):
+    schema = server.find_tool("json_schema_2020_12_tool").schema
+    await server.call("json_schema_echo", {"schema": schema}, accept)
+
+
+async def call_listed(server):
+    """Make the calls that the scenario lists."""
+    for call in CONTEXT["toolCalls"]:
+        if server.find_tool(call["name"]):
+            await server.call(call["name"], call["arguments"], accept)
+
+
+async def only_list(server):
+    """Do nothing after the tools are listed."""
+
+
+SCENARIOS = {
+    "initialize": only_list,
+    "request-metadata": only_list,
+    "json-schema-ref-no-deref": only_list,
+    "json-schema-2020-12-preservation": echo_schema,
+    "http-custom-headers": call_listed,
+}
+
+
+async def main(url):
+    entry = ServerEntry("suite", url=url, start_timeout=10.0, call_timeout=10.0)
+
+    async def connect(handler):
+        return await connect_http(entry, handler, {})
+
+    with tempfile.TemporaryDirectory() as folder:
+        server = McpServer(entry, connect, ToolListCache(Path(folder)), "1", interactive=True)
+        try:
+            await server.client()
+            await SCENARIOS.get(os.environ["MCP_CONFORMANCE_SCENARIO"], call_all)(server)
+        finally:
+            await server.aclose()
+
+
+try:
+    asyncio.run(main(sys.argv[1]))
+except (OstlerError, ServerGone) as error:
+    sys.exit(f"failed: {error}")

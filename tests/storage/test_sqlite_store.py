@@ -1,0 +1,291 @@
+"""The SQLite database: two writers, kills, full disks, damage, owners, expiry and versions."""
+
+import random
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.storage.store_cases import PROJECT, ROOT, SqliteCase, append_all, events_of_a_turn, save
+
+from ostler.core.errors import JournalError, UsageError
+from ostler.core.events import Envelope, Notice, SessionOpened, TurnEnded, TurnStarted, UnknownEvent
+from ostler.core.sessions import SessionQuery
+from ostler.storage.sqlite_database import SqliteDatabase
+from ostler.storage.sqlite_schema import MIGRATIONS
+
+pytestmark = pytest.mark.req("SV-8")
+TARGET = Path(__file__).with_name("sqlite_kill_target.py")
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch):
+    case = SqliteCase(tmp_path, monkeypatch)
+    yield case
+    case.close()
+
+
+def pretend_dead(store):
+    """Make a process look as if it had ended, like one that was suspended for a long time."""
+    mark = store._database.mark
+    (mark._folder / mark.name).unlink()
+
+
+# -- two writers ---------------------------------------------------------------------------------------------------
+
+
+def test_process_that_lost_a_session_cannot_write_to_it(case):
+    old, new = case.connect(), case.connect()
+    journal = old.open(PROJECT, "s1")
+    append_all(journal, [SessionOpened("s1", ROOT, "engine", "1")])
+    pretend_dead(old)
+    taken = new.open(PROJECT, "s1")
+    assert taken.epoch == journal.epoch + 1
+    journal.append(Envelope(2, 0.0, Notice("info", "from the old process")))
+    with pytest.raises(JournalError) as caught:
+        journal.sync()
+    assert caught.value.fault.code == "session_lost"
+    with pytest.raises(JournalError, match="another process"):
+        journal.append(Envelope(3, 0.0, Notice("info", "again")))
+    append_all(taken, [Notice("info", "from the new process")])
+    journal.close()  # does not release the session of the other process
+    with pytest.raises(JournalError, match="open in another process"):
+        case.connect().open(PROJECT, "s1")
+    taken.close()
+    again = case.connect().open(PROJECT, "s1")
+    assert [envelope.event.text for envelope in list(again.records())[1:]] == ["from the new process"]
+
+
+@pytest.mark.parametrize("seq", [0, 1, 3, 99])
+def test_record_that_does_not_follow_the_last_one_is_refused(case, seq):
+    journal = case.connect().open(PROJECT, "s1")
+    append_all(journal, [Notice("info", "one")])
+    with pytest.raises(JournalError, match="does not follow"):
+        journal.append(Envelope(seq, 0.0, Notice("info", "x")))
+    append_all(journal, [Notice("info", "two")])
+    assert len(journal.records()) == 2
+
+
+def test_two_databases_write_at_the_same_time(case):
+    journals = [case.connect().open(PROJECT, name) for name in ("s1", "s2", "s3")]
+    for seq in range(1, 60):
+        for journal in journals:
+            journal.append(Envelope(seq, 0.0, Notice("info", str(seq))))
+    for journal in journals:
+        journal.close()
+    for name in ("s1", "s2", "s3"):
+        again = case.connect().open(PROJECT, name)
+        assert [envelope.seq for envelope in again.records()] == list(range(1, 60))
+
+
+# -- kills and full disks ------------------------------------------------------------------------------------------
+
+
+def kill_after(path, lines):
+    """Run the target, kill it after some synced records, and return the last synced number of each session."""
+    command = [sys.executable, "-P", str(TARGET), str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        synced = {}
+        for _ in range(lines):
+            name, seq = process.stdout.readline().split()
+            synced[name] = int(seq)
+        process.send_signal(signal.SIGKILL)
+        rest = process.stdout.read()
+    for line in rest.splitlines():
+        if rest.endswith("\n") or line != rest.splitlines()[-1]:
+            name, seq = line.split()
+            synced[name] = int(seq)
+    return synced
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_killed_process_loses_nothing_that_was_synced(case, seed):
+    rng, synced = random.Random(seed), {}
+    for _ in range(2):
+        synced |= kill_after(case.path, rng.choice([1, 5, 30]))
+        for name, last in synced.items():  # the lock of the killed process does not stop the next one
+            journal = case.connect().open("p", name)
+            seqs = [envelope.seq for envelope in journal.records()]
+            assert seqs == list(range(1, len(seqs) + 1))
+            assert len(seqs) >= last
+            assert not journal.damage
+            journal.close()
+
+
+def test_records_are_written_when_the_disk_has_space_again(case):
+    store = case.connect()
+    journal = store.open(PROJECT, "s1")
+    append_all(journal, [Notice("info", "one")])
+    writer = store._database._writer
+    (pages,) = writer.execute("PRAGMA page_count").fetchone()
+    writer.execute(f"PRAGMA max_page_count = {pages}")
+    journal.append(Envelope(2, 0.0, Notice("info", "x" * 500_000)))
+    with pytest.raises(JournalError, match="full"):
+        journal.sync()
+    with pytest.raises(JournalError, match="full"):
+        journal.append(Envelope(3, 0.0, Notice("info", "y")))
+    assert len(journal.records()) == 2
+    writer.execute("PRAGMA max_page_count = 1000000")
+    append_all(journal, [Notice("info", "three")])
+    journal.close()
+    again = case.connect().open(PROJECT, "s1")
+    assert [envelope.event.text[:5] for envelope in again.records()] == ["one", "xxxxx", "three"]
+
+
+def test_failed_work_of_one_caller_does_not_undo_that_of_others(case):
+    database = SqliteDatabase(case.path)
+    database.write(lambda db: db.execute("CREATE TABLE numbers(n)"))
+
+    def fail(db):
+        db.execute("INSERT INTO numbers VALUES (-1)")
+        raise ValueError("no")
+
+    futures = [database.submit(lambda db, n=n: db.execute("INSERT INTO numbers VALUES (?)", [n])) for n in range(50)]
+    failed = database.submit(fail)
+    for future in futures:
+        future.result()
+    with pytest.raises(ValueError, match="no"):
+        failed.result()
+    rows = database.read(lambda db: db.execute("SELECT n FROM numbers").fetchall())
+    assert sorted(n for (n,) in rows) == list(range(50))
+    database.close()
+
+
+def test_damaged_record_is_reported_and_keeps_its_number(case):
+    store = case.connect()
+    save(store, "s1")
+    store._database.write(lambda db: db.execute("UPDATE records SET line = x'00' WHERE seq = 2"))
+    journal = store.open(PROJECT, "s1")
+    assert "1 damaged record" in journal.damage[0]
+    assert journal.records()[1] == Envelope(2, 0.0, UnknownEvent("turn_started", {}))
+    assert journal.records()[3].seq == 4
+
+
+# -- users, expiry, takeover ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.req("SV-5")
+def test_users_see_only_their_own_sessions(case):
+    sessions = case.sessions()
+    alice, bob = sessions.of("alice"), sessions.of("bob")
+    save(alice, "s1")
+    assert list(bob.list(SessionQuery())) == list(bob.list(SessionQuery(text="parser"))) == []
+    for action in (
+        lambda: bob.open(PROJECT, "s1"),
+        lambda: bob.find(PROJECT, "s1"),
+        lambda: bob.find(PROJECT, "s"),
+        lambda: bob.backend("s1"),
+        lambda: bob.fork("s1"),
+        lambda: bob.rename("s1", "mine"),
+        lambda: bob.delete("s1"),
+        lambda: bob.host("s1"),
+        lambda: bob.set_host("s1", "/", b""),
+    ):
+        with pytest.raises(UsageError, match="not found"):
+            action()
+    assert alice.find(PROJECT, "last") == "s1"
+
+
+@pytest.mark.req("SV-5")
+def test_ids_of_new_sessions_cannot_be_guessed(case):
+    assert len(save(case.connect()).rpartition("-")[2]) == 32
+
+
+def test_expired_sessions_are_deleted_unless_they_are_open(case):
+    sessions = case.sessions()
+    store = sessions.of("alice")
+    save(store, "old", time=1000)
+    save(store, "new", time=5000)
+    save(sessions.of("bob"), "bobs", time=1000)
+    save(store, "open", time=1000)
+    journal = case.connect().open(PROJECT, "open")
+    assert sorted(sessions.delete_expired(4000)) == ["bobs", "old"]
+    assert {found.id for found in store.list(SessionQuery())} == {"new", "open"}
+    journal.close()
+
+
+def test_deleted_text_is_not_in_the_file(case):
+    store = case.connect()
+    save(store, "s1", events_of_a_turn("extraordinarysecret", "anothersecretword"))
+    store.delete("s1")
+    case.close()
+    assert b"extraordinarysecret" not in case.path.read_bytes()
+    assert b"anothersecretword" not in case.path.read_bytes()
+
+
+def test_interrupted_sessions_are_listed_until_a_process_has_them(case):
+    sessions = case.sessions()
+    store = sessions.of("alice")
+    started = events_of_a_turn()[:1]
+    save(store, "done")
+    save(store, "s1", started)
+    save(sessions.of("bob"), "s2", started, root="/bobs")
+    child = store.open(PROJECT, "child")
+    append_all(child, [SessionOpened("child", ROOT, "engine", "1", "s1"), *started])
+    child.close()
+    store.fork("s1")
+    found = case.sessions().interrupted()
+    assert [(session.owner, session.id, session.root) for session in found] == [
+        ("alice", "s1", ROOT),
+        ("bob", "s2", "/bobs"),
+    ]
+    journal = store.open(PROJECT, "s1")
+    assert [session.id for session in case.sessions().interrupted()] == ["s2"]
+    append_all(journal, [TurnEnded("turn-1", "done")])
+    journal.close()
+    assert [session.id for session in sessions.interrupted()] == ["s2"]
+    assert isinstance(started[0], TurnStarted)
+
+
+def test_manifest_and_root_of_the_tool_host_are_kept(case):
+    store = case.connect()
+    save(store, "s1")
+    assert store.host("s1") == (ROOT, b"")
+    store.set_host("s1", "/home/alice/work", b'{"tools":[]}')
+    assert case.connect().host("s1") == ("/home/alice/work", b'{"tools":[]}')
+    assert case.connect().host(store.fork("s1"))[1] == b'{"tools":[]}'
+
+
+# -- the file ------------------------------------------------------------------------------------------------------
+
+
+def test_newer_schema_is_refused(case):
+    case.connect()
+    case.close()
+    with sqlite3.connect(case.path) as db:
+        db.execute("UPDATE schema_version SET version = 99")
+    with pytest.raises(UsageError, match=f"has schema 99, and this version of Ostler knows up to {len(MIGRATIONS)}"):
+        SqliteDatabase(case.path)
+
+
+def test_file_that_is_no_database_is_refused(tmp_path):
+    path = tmp_path / "x.db"
+    path.write_text("this is a text file and no database at all, really not\n" * 100)
+    with pytest.raises(UsageError, match="cannot be used as a database"):
+        SqliteDatabase(path)
+
+
+def test_only_the_user_can_read_the_files(case):
+    save(case.connect())
+    for path in case.path.parent.rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+    assert stat.S_IMODE(case.path.parent.stat().st_mode) == 0o700
+
+
+def test_commits_are_synced_to_disk(case):
+    database = case.connect()._database
+    assert database._writer.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert database._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_marks_of_ended_processes_are_removed(case):
+    kill_after(case.path, 1)
+    folder = case.path.with_name("ostler.db-processes")
+    assert len(list(folder.iterdir())) == 1
+    database = SqliteDatabase(case.path)
+    assert [path.name for path in folder.iterdir()] == [database.mark.name]
+    database.close()
+    assert list(folder.iterdir()) == []

@@ -1,0 +1,220 @@
+"""Normalisation of an answer's values to events."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostler.wire.agent_zero.normalise import CONTEXT_ID_NAMES, Normaliser
+from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolRequest
+
+REQUEST = {
+    "type": "tool_request",
+    "tool_name": "read_file",
+    "command": "read a.txt",
+    "reason": "to see it",
+    "payload": {"path": "a.txt"},
+}
+WORDS = {"command": "read a.txt", "reason": "to see it"}
+READ = ZeroToolRequest("read_file", {"path": "a.txt"}, "read a.txt", "to see it")
+
+
+def shown(value):
+    """Return the events of a value as pairs, without those that only have extra members."""
+    return [
+        (event.kind, event.request or event.text)
+        for event in Normaliser().events(value)
+        if event.request or event.text or event.kind != "other"
+    ]
+
+
+@pytest.mark.req("AZ-2")
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, []),
+        ("hello", [("final_response", "hello")]),
+        (3, [("final_response", "3")]),
+        ('{"type": "status", "content": "busy"}', [("status", "busy")]),
+        (["a", {"type": "thought", "content": "b"}], [("final_response", "a"), ("thinking", "b")]),
+        ({"type": "thinking", "content": "hm"}, [("thinking", "hm")]),
+        ({"type": "final_response", "content": "done"}, [("final_response", "done")]),
+        ({"type": "message", "message": "done"}, [("final_response", "done")]),
+        ({"type": "answer", "text": "done"}, [("final_response", "done")]),
+        ({"type": "progress", "content": "half"}, [("other", "half")]),
+        ({"type": "tool_output", "output": "x", "tool_call_id": "c"}, [("tool_output", "x")]),
+        ({"context_id": "c1", "response": "hi"}, [("final_response", "hi")]),
+        ({"response": {"type": "status", "content": "busy"}}, [("status", "busy")]),
+        ({"message": "hi"}, [("final_response", "hi")]),
+        ({"events": [{"type": "status", "content": "s"}, "end"]}, [("status", "s"), ("final_response", "end")]),
+        ({"choices": [{"delta": {"content": "pie"}}]}, [("piece", "pie")]),
+        ({"choices": [{"delta": {"reasoning_content": "hm"}}]}, [("thinking", "hm")]),
+        ({"choices": [{"message": {"content": "all"}}]}, [("final_response", "all")]),
+        ({"delta": {"content": "pie"}}, [("piece", "pie")]),
+        ({"unknown": 1}, [("final_response", '{"unknown": 1}')]),
+        ({"type": "final_response"}, [("final_response", '{"type": "final_response"}')]),
+    ],
+)
+def test_known_shapes(value, expected):
+    assert shown(value) == expected
+
+
+@pytest.mark.req("AZ-2")
+@pytest.mark.parametrize("name", CONTEXT_ID_NAMES)
+def test_context_id_is_stored_under_each_name(name):
+    normaliser = Normaliser()
+    normaliser.events({name: "c-1", "response": "hi"})
+    assert normaliser.context_id == "c-1"
+
+
+@pytest.mark.req("AZ-2")
+@pytest.mark.parametrize(
+    "value", [{"context_id": ""}, {"context_id": None}, {"context_id": ["x"]}, {"context_id": "x" * 999}]
+)
+def test_unusable_context_id_is_not_stored(value):
+    normaliser = Normaliser()
+    normaliser.events({**value, "response": "hi"})
+    assert normaliser.context_id == ""
+
+
+@pytest.mark.req("AZ-3")
+@pytest.mark.parametrize(
+    "value",
+    [
+        REQUEST,
+        {"tool_request": REQUEST},
+        {"events": [REQUEST]},
+        {"response": json.dumps(REQUEST)},
+        {"response": REQUEST},
+        {
+            "type": "tool_call",
+            "name": "read_file",
+            "arguments": '{"path": "a.txt"}',
+            "command": "read a.txt",
+            "reason": "to see it",
+        },
+        {"tool_call": {"tool": "read_file", "args": {"path": "a.txt"}, "summary": "read a.txt", "reason": "to see it"}},
+        {
+            "type": "tool_use",
+            "name": "read_file",
+            "input": {"path": "a.txt"},
+            "command": "read a.txt",
+            "reason": "to see it",
+        },
+    ],
+)
+def test_request_is_found_in_every_shape(value):
+    assert [request for kind, request in shown(value) if kind == "tool_request"] == [READ]
+
+
+@pytest.mark.req("AZ-3")
+def test_openai_calls_follow_the_content_of_their_message():
+    call = {"id": "call-1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.txt"}'}}
+    expected = ZeroToolRequest("read_file", {"path": "a.txt"}, call_id="call-1")
+    message = {"content": "Looking.", "tool_calls": [call]}
+    for value in (message, {"choices": [{"message": message}]}):
+        assert shown(value) == [("final_response", "Looking."), ("tool_request", expected)]
+
+
+@pytest.mark.req("AZ-3")
+@pytest.mark.parametrize("with_reason", [True, False])
+def test_streamed_fragments_of_a_call_are_joined(with_reason):
+    normaliser, events = Normaliser(), []
+    fragments = [{"id": "c", "name": "read_file", "arguments": ""}, {"arguments": '{"path":'}, {"arguments": ' "a"}'}]
+    for fragment in fragments:
+        call = {"index": 0, "function": {key: fragment[key] for key in fragment if key != "id"}}
+        call |= {"id": "c"} if "id" in fragment else {}
+        events += normaliser.events({"choices": [{"delta": {"tool_calls": [call]}}]})
+    assert not any(event.kind == "tool_request" for event in events)
+    events += normaliser.events({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}) if with_reason else []
+    events += normaliser.finish()
+    requests = [event.request for event in events if event.kind == "tool_request"]
+    assert requests == [ZeroToolRequest("read_file", {"path": "a"}, call_id="c")]
+
+
+@pytest.mark.req("AZ-3")
+def test_arguments_that_are_not_an_object_are_kept_as_text():
+    value = {"type": "tool_call", "name": "shell", "arguments": "not json"}
+    assert shown(value) == [("tool_request", ZeroToolRequest("shell", raw="not json"))]
+
+
+@pytest.mark.req("AZ-2")
+@pytest.mark.parametrize("text", ['{"name": "demo", "version": 1}', "[1, 2, 3]", '[{"a": 1}]', "{not json}"])
+def test_json_that_is_the_answer_itself_is_unchanged(text):
+    assert shown({"response": text}) == [("final_response", text)]
+
+
+MEMBERS = """type content text message response events choices delta tool_calls tool_call tool_request function
+arguments name tool_name payload input id context_id index command reason output ok args"""
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(MEMBERS.split()) | st.text(max_size=4),
+            inner
+            | st.sampled_from(
+                ("tool_request", "tool_use", "final_response", "status", "thinking", "tool_output", "text", "x")
+            ),
+            max_size=5,
+        )
+    ),
+    max_leaves=25,
+)
+
+
+def leaves(value):
+    """Yield every text and number of a value, however it is nested; JSON in a text is looked into."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name not in CONTEXT_ID_NAMES or not isinstance(item, str | int):  # the last id is the one that counts
+                yield from leaves(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from leaves(item)
+    elif value not in (None, "", True, False):
+        yield value
+
+
+def everything(normaliser, events):
+    """Return all that the events contain, as one text."""
+    texts = [normaliser.context_id]
+    for event in events:
+        texts += [event.text, event.type, event.call_id, json.dumps(event.extra, ensure_ascii=False)]
+        if event.request:
+            request = event.request
+            texts += [request.tool_name, request.command, request.reason, request.call_id, request.raw]
+            texts.append(json.dumps(request.payload, ensure_ascii=False))
+        texts.append(event.kind)
+    return "\n".join(texts)
+
+
+STRUCTURE = {"tool_request", "tool_call", "tool", "tool_use", "final_response", "message", "answer", "text", "thought"}
+STRUCTURE |= {"status", "thinking", "tool_output", "tool_result"}
+
+
+@pytest.mark.req("AZ-2")
+@settings(max_examples=400, deadline=None)
+@given(JSON)
+def test_arbitrary_json_never_raises_and_gives_events(value):
+    normaliser = Normaliser()
+    events = normaliser.events(value) + normaliser.finish()
+    assert all(isinstance(event, ZeroEvent) for event in events)
+    content = everything(normaliser, events)
+    for leaf in leaves(value):
+        text = leaf if isinstance(leaf, str) else json.dumps(leaf)
+        if text in STRUCTURE:
+            continue
+        assert text in content or json.dumps(text, ensure_ascii=False)[1:-1] in content, (leaf, events)
+
+
+def test_deep_nesting_is_not_lost_and_does_not_raise():
+    value = "deep"
+    for _ in range(5000):
+        value = [value]
+    assert Normaliser().events(value)
+    value = {"response": "deep"}
+    for _ in range(100):
+        value = {"response": value}
+    assert "deep" in Normaliser().events(value)[0].text

@@ -1,0 +1,52 @@
+"""The log and the error bodies of a server."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ostler.wire.agent_zero.server_documents import error_text, read_log
+
+
+@pytest.mark.req("AZ-1")
+def test_log_items_are_read_in_the_order_of_their_numbers():
+    items = [
+        {"no": 2, "type": "response", "content": "hi", "kvps": None},
+        {"no": 0, "type": "agent", "heading": "h", "kvps": {"thoughts": ["a", 1, "b"]}},
+        {"type": "no number"},
+        "not an item",
+    ]
+    log = read_log({"log": {"guid": "g", "progress": "busy", "progress_active": True, "items": items}})
+    assert (log.guid, log.progress, log.is_active) == ("g", "busy", True)
+    assert [(item.no, item.type, item.content, item.thoughts) for item in log.items] == [
+        (0, "agent", "", "a\nb"),
+        (2, "response", "hi", ""),
+    ]
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda x: st.lists(x) | st.dictionaries(st.sampled_from(("log", "items", "no", "type", "kvps", "guid")), x),
+    )
+)
+def test_arbitrary_log_never_raises(value):
+    read_log(value)
+
+
+@pytest.mark.req("AZ-6")
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('{"error": "Context not found"}', "Context not found"),
+        ('{"error": "he said "no" to\nme"}', 'he said "no" to me'),
+        ('{"error": {"message": "deep"}}', "deep"),
+        ("API key required", "API key required"),
+        ("<!doctype html><title>405 Method Not Allowed</title><p>x", "405 Method Not Allowed"),
+        ("<html><script>evil()</script><body>Oops <b>now</b></body></html>", "Oops now"),
+        ('"text"', "text"),
+        ("", ""),
+        ("x" * 1000, "x" * 400),
+    ],
+)
+def test_error_bodies_are_read_leniently(body, expected):
+    assert error_text(body) == expected
