@@ -149,6 +149,7 @@ class SetQueue(msgspec.Struct, frozen=True, tag="queue", omit_defaults=True):
     """Save the complete list of prompts to send after the running turn; the session does not send them itself."""
 
     texts: tuple[str, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
 
 
 class SetOption(msgspec.Struct, frozen=True, tag="set_option"):
