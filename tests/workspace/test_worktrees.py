@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from ostler.core.errors import UsageError
-from ostler.workspace.worktrees import add_worktree, list_worktrees, remove_worktree
+from ostler.workspace.worktrees import Worktree, add_worktree, list_worktrees, remove_worktree
 
 
 @pytest.fixture
@@ -33,13 +33,7 @@ def test_worktree_has_the_files_and_a_branch_of_its_own(repository):
     path = add_worktree(repository, "fix")
     assert (path / "a.txt").read_text() == "one\n"
     (found,) = list_worktrees(repository)
-    assert (found.name, found.path, found.branch, found.changes, found.commits) == (
-        "fix",
-        str(path),
-        "ostler/fix",
-        0,
-        0,
-    )
+    assert found == Worktree("fix", str(path), "ostler/fix")
     with pytest.raises(UsageError, match="already exists"):
         add_worktree(path, "fix")  # also from inside a worktree
 

@@ -6,6 +6,7 @@ import sys
 COMMANDS = {
     "chat": ("ostler.cli.chat", "start an interactive session (default in a terminal)"),
     "tui": ("ostler.cli.tui", "start the full-screen client"),
+    "worktree": ("ostler.cli.worktree", "list or remove the git worktrees of sessions"),
     "run": ("ostler.cli.run", "run one prompt non-interactively, for scripts and pipes"),
     "demo": ("ostler.cli.demo", "watch the agent fix a failing test in a temporary folder"),
     "tool": ("ostler.cli.tool", "list, show or call tools without a model"),

@@ -8,6 +8,11 @@ from ostler.text.width import width
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
+def plain_text(line: str) -> str:
+    """Return a styled line without its styles."""
+    return _COLOUR.sub("", line)
+
+
 def count_columns(line: str) -> int:
     """Return the columns of a line, ignoring its styles."""
     return width(_COLOUR.sub("", line) if "\x1b" in line else line)

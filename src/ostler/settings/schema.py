@@ -200,7 +200,7 @@ class UiConfig(ConfigSection, frozen=True):
     keys: Keys of the full-screen client by action; `"editing": "vi"` selects vi keys everywhere.
     details: Whether tool calls are shown in full.
     bell: Whether the terminal bell rings when your input is needed.
-    arcade: Game that plays by itself while you wait in the full-screen client: invaders, pong or off.
+    arcade: Game that plays by itself in the panel of the full-screen client while you wait, or off for no games.
     animations: Whether the full-screen client moves anything by itself.
     """
 
@@ -211,7 +211,7 @@ class UiConfig(ConfigSection, frozen=True):
     keys: dict[str, str] = msgspec.field(default_factory=dict)
     details: bool = False
     bell: bool = False
-    arcade: Literal["invaders", "pong", "off"] = "off"
+    arcade: Literal["invaders", "pong", "off"] = "invaders"
     animations: bool = True
 
 

@@ -69,6 +69,11 @@ def remove_worktree(folder: Path, name: str, *, is_used: bool) -> None:
     _git(root, "branch", "-D", "--quiet", found.branch)
 
 
+def worktree_path(folder: Path, name: str) -> Path:
+    """Return the path of a worktree of the folder's repository, which may not exist."""
+    return worktrees_folder(_repository(folder)) / name
+
+
 def worktrees_folder(root: Path) -> Path:
     """Return the folder of the worktrees of a repository."""
     return ensure_home(os.environ) / "worktrees" / project_id(root)

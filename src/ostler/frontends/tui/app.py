@@ -32,6 +32,7 @@ class FullScreenApp(App[int]):
     def __init__(self, request: OpenSessionRequest, project: OpenedProject, options: TuiOptions) -> None:
         super().__init__()
         self.failure: OstlerError | None = None  # why no session could be opened
+        self.final_lines: list[str] = []  # to print after the exit
         self._request = request
         self._projects = {project.cwd: project}
         self._services: dict[str, CommandServices] = {}
@@ -136,6 +137,8 @@ class FullScreenApp(App[int]):
     async def _leave(self, chat_exit: ChatExit) -> None:
         shown = self.live.shown
         if chat_exit.status is not None:
+            if shown and self.options.leave_transcript:
+                self.final_lines = list(shown.controller.model.all_lines(self.size.width))
             self.chat.detach()
             for live in self.live:
                 await live.controller.aclose()

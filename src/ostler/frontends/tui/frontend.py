@@ -1,6 +1,8 @@
 """Runs the full-screen client until the user quits."""
 
+import os
 import signal
+import sys
 from functools import partial
 
 from ostler.core.protocols import SessionManager
@@ -10,6 +12,8 @@ from ostler.frontends.tui.options import TuiOptions
 from ostler.frontends.tui.projects import OpenedProject
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.signals import STOP_SIGNALS, handled_signals
+from ostler.rendering.measure import plain_text
+from ostler.rendering.style import is_colour_enabled
 
 
 class TuiFrontend:
@@ -28,6 +32,9 @@ class TuiFrontend:
 
         with handled_signals({number: partial(stop, number) for number in STOP_SIGNALS}):
             status = await app.run_async()
+        has_colour = is_colour_enabled(sys.stdout, os.environ)
+        for line in app.final_lines:
+            sys.stdout.write(f"{line if has_colour else plain_text(line)}\n")
         if app.failure:
             raise app.failure
         return app.return_code or 0 if status is None else status

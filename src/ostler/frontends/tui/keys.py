@@ -38,6 +38,7 @@ ACTIONS = (
     KeyAction("mouse", "f6", "release the mouse to the terminal, or take it again", "copy"),
     KeyAction("help", "f1", "help"),
     KeyAction("palette", "f2,ctrl+p", "command palette"),
+    KeyAction("arcade", "f3", "play a game; it pauses when something needs you"),
     KeyAction("panel", "f4", "show or hide the panel: tasks, subagents, events"),
     KeyAction("sessions", "f5", "all sessions of all projects: search, open, start new work"),
     KeyAction("next_waiting", "alt+n", "show the next session that waits for you"),

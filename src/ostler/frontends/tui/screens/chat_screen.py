@@ -7,11 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.timer import Timer
 
 from ostler.core.errors import UsageError
+from ostler.frontends.tui.arcade.arcade_screen import ArcadeScreen
+from ostler.frontends.tui.arcade.games import Game
+from ostler.frontends.tui.arcade.waiting_game import WaitingGame
 from ostler.frontends.tui.copying import TranscriptCopier
 from ostler.frontends.tui.keys import ACTIONS, KeyTable
 from ostler.frontends.tui.live_sessions import LiveSession
@@ -51,7 +54,9 @@ class ChatScreen(Screen[None]):
     #cards { dock: top; height: 2; background: $surface; }
     #body { height: 1fr; }
     #transcript { padding: 0 0 0 1; }
-    #panel { width: 42; background: $surface; padding: 0 1; display: none; }
+    #side { width: 42; background: $surface; padding: 0 1; display: none; }
+    #panel { height: 1fr; background: $surface; }
+    #waiting-game { height: 10; background: $background; display: none; }
     #search, #search:focus { dock: bottom; display: none; border: none; height: 1; background: $panel; padding: 0 1; }
     #log { height: 8; background: $surface; display: none; }
     #activity { height: 1; background: $background; }
@@ -78,6 +83,7 @@ class ChatScreen(Screen[None]):
         self._spinner: Timer | None = None
         self._frame = 0
         self._switcher = Switcher(owner)
+        self._games: dict[str, Game] = {}
         self._copier = TranscriptCopier(self.view, owner.write_terminal, self.show_note)
         self._has_mouse = True
         self._note = ""
@@ -91,7 +97,9 @@ class ChatScreen(Screen[None]):
         yield StatusCards()
         with Horizontal(id="body"):
             yield self.view
-            yield TextRows(id="panel")
+            with Vertical(id="side"):
+                yield TextRows(id="panel")
+                yield WaitingGame(self._options.arcade if self._options.animations else "off")
         yield TextRows(id="log", keep_last=True, margin=1)
         yield TextRows(id="activity", margin=1)
         yield self.prompt
@@ -111,9 +119,9 @@ class ChatScreen(Screen[None]):
 
     def _place_panel(self) -> None:
         """Show the panel beside the transcript, or instead of it in a narrow window."""
-        panel, is_narrow = self.query_one("#panel"), self.size.width < NARROW_COLUMNS
-        panel.styles.width = "1fr" if is_narrow else PANEL_COLUMNS
-        self.view.display = not (is_narrow and panel.display)
+        side, is_narrow = self.query_one("#side"), self.size.width < NARROW_COLUMNS
+        side.styles.width = "1fr" if is_narrow else PANEL_COLUMNS
+        self.view.display = not (is_narrow and side.display)
 
     def use_theme(self) -> None:
         """Take the colours of the app's theme."""
@@ -158,9 +166,10 @@ class ChatScreen(Screen[None]):
             status_cards(controller, os.path.basename(self.owner.project.cwd), self.owner.live.others)
         )
         self._show_activity()
-        panel = self.query_one("#panel", TextRows)
-        if panel.display:
-            panel.show(panel_sections(controller, panel.size.width - 2, max(panel.size.height, 1)))
+        panel, is_shown = self.query_one("#panel", TextRows), bool(self.query_one("#side").display)
+        if is_shown:
+            panel.show(panel_sections(controller, panel.size.width, max(panel.size.height, 1)))
+        self.query_one(WaitingGame).run(is_shown and controller.turns.busy and not controller.requests)
         log = self.query_one("#log", TextRows)
         if log.display:
             log.show([f"{moment} {text}" for moment, text in list(controller.feed.lines)[-LOG_ROWS:]])
@@ -312,6 +321,7 @@ class ChatScreen(Screen[None]):
             "copy_all": self._copier.copy_all,
             "search": self.query_one(SearchField).open,
             "log": self._toggle_log,
+            "arcade": self._play,
             "next_waiting": self.owner.show_next_waiting,
         }
 
@@ -323,6 +333,18 @@ class ChatScreen(Screen[None]):
             "backend": switcher.choose_backend,
             **{option: partial(switcher.choose_option, option) for option in ("agent", "model", "profile")},
         }
+
+    def _play(self) -> None:
+        if self._options.arcade == "off":
+            self.show_note('games are off; set "arcade" in the section "ui" of your settings')
+            return
+        self.app.push_screen(ArcadeScreen(self._games, self._attention))
+
+    def _attention(self) -> str:
+        """Return what needs the user now, or an empty string."""
+        if any(live.activity == "waiting" for live in self.owner.live):
+            return "a session waits for your answer; Esc shows it"
+        return "the turn has ended" if self.controller and not self.controller.turns.busy else ""
 
     def _show_help(self) -> None:
         self.app.push_screen(HelpScreen(self.keys))
@@ -357,8 +379,8 @@ class ChatScreen(Screen[None]):
         self.app.action_suspend_process()
 
     def _do_panel(self) -> None:
-        panel = self.query_one("#panel")
-        panel.display = not panel.display
+        side = self.query_one("#side")
+        side.display = not side.display
         self._place_panel()
         self.call_after_refresh(self.show_status)
 

@@ -1,7 +1,7 @@
 """The entries of one session in order, from its records and from new events, and the strips of each."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from textual.strip import Strip
 
@@ -251,6 +251,13 @@ class TranscriptModel:
             entry.strips = [strip for line in (*gap, *lines) for strip in self._maker.make(line, self.columns)]
             entry.columns = self.columns
         return entry.strips
+
+    def all_lines(self, columns: int) -> Iterator[str]:
+        """Yield the whole transcript as styled lines, for the terminal after the exit."""
+        self.columns = columns
+        for index in range(len(self.entries)):
+            lines = self._lines(index)
+            yield from ["", *lines] if lines and self._has_gap(index) else lines
 
     def _lines(self, index: int) -> list[str]:
         fold = self._fold_of(self.entries[index])
