@@ -168,7 +168,7 @@ class ActiveAgent:
 
     def _without_writes(self, policy: Policy) -> Policy:
         """Allow commands only in the read-only sandbox, or where a rule of the user allows them."""
-        profile: Profile = "balanced" if policy.profile == "god_mode" else policy.profile
+        profile: Profile = "balanced" if PROFILES[policy.profile].allows else policy.profile
         return msgspec.structs.replace(policy, profile=profile, allow_sandboxed=self.shell is not None)
 
     def _find(self, name: str) -> AgentDefinition:

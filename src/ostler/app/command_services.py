@@ -113,13 +113,13 @@ class LocalCommandServices:
     # -- choices -------------------------------------------------------------------------------------------------
 
     async def models(self) -> Sequence[str]:
-        from ostler.models.available_models import list_models
+        from ostler.models.model_choice import list_models
 
         return await list_models(self._load_settings(), self._options.model)
 
     def profiles(self) -> Sequence[NamedItem]:
         from ostler.http.url import strip_secrets
-        from ostler.models.available_models import active_name
+        from ostler.models.model_choice import active_name
         from ostler.settings.model_catalogue import list_candidates
 
         settings = self._load_settings()

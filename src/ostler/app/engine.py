@@ -127,13 +127,7 @@ def make_internal_agents(settings: Settings, options: RunOptions, role: Callable
     flags = options.model
     if titles == "never" or options.ephemeral or embedded_name(settings, flags):
         return InternalAgents(role)
-    profile = active_profile(
-        settings,
-        os.environ,
-        flag_model=flags.get("model", ""),
-        flag_key=flags.get("api_key", ""),
-        flag_base_url=flags.get("base_url", ""),
-    )
+    profile = active_profile(settings, os.environ, flags)
     return InternalAgents(role, titles == "always" or not _is_local(profile), profile.small if profile else "")
 
 

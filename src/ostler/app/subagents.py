@@ -19,6 +19,7 @@ from ostler.core.prompt import Prompt, TextContent
 from ostler.core.store import Store
 from ostler.core.tools import ChildTask, ToolResult
 from ostler.models.model_choice import ModelAnnouncer, ModelChoice
+from ostler.policy.profiles import PROFILES
 from ostler.session.child_session import ChildSession
 from ostler.session.session import LocalSession
 from ostler.settings.run_options import RunOptions
@@ -78,7 +79,7 @@ class Subagents:
             project, model, tools, self._options, access.role, self._budget, may_write=access.may_write
         )
         engine.announce_model = partial(self._announcer.announce_child, model, task.agent)
-        deny_asks = policy.profile == "god_mode" and project.agents[task.agent].read_only
+        deny_asks = bool(PROFILES[policy.profile].allows) and project.agents[task.agent].read_only
         child = compose(
             project,
             backend=engine,

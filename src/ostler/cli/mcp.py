@@ -18,8 +18,8 @@ from ostler.core.errors import UsageError
 from ostler.text.stderr import notify
 
 DESCRIPTION = """MCP servers give models more tools. They are configured under `mcp` in ~/.ostler/config.json, in the
-project's .ostler/config.json, or in the project's .mcp.json; those of a project need `ostler trust`. MCP servers run
-outside the sandbox, with your rights."""
+project's .ostler/config.json, in the project's .mcp.json, or in OpenCode's opencode.json; those of a project need
+`ostler trust`. MCP servers run outside the sandbox, with your rights."""
 _LOG_LINES = 200
 
 

@@ -51,6 +51,10 @@ MAX_LOG_BYTES = 1024 * 1024
 OpenCredentials = Callable[[], CredentialStore]
 WORKSPACE_REFERENCE = "{workspace}"
 _SSE_PROBLEM = 'the old "sse" transport is not supported; use the URL of the server\'s streamable HTTP transport'
+_OAUTH_PROBLEM = (
+    'OAuth is not supported; set "oauth": false and store a token with `ostler mcp token NAME`, '
+    "or set an Authorization header"
+)
 OUTSIDE_SANDBOX_NOTE = "MCP servers run outside the sandbox, with your rights."
 
 
@@ -383,6 +387,8 @@ def _problem(config: McpConfig) -> str:
         return _SSE_PROBLEM
     is_remote = config.type == "remote" or (config.type is None and bool(config.url))
     if is_remote:
+        if config.oauth is not False and not any(name.lower() == "authorization" for name in config.headers):
+            return _OAUTH_PROBLEM
         return "" if config.url else "a remote server needs a url"
     return "" if config.command and config.command[0] else "a local server needs a command"
 

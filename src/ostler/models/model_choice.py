@@ -84,13 +84,7 @@ async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mappin
         from ostler.models.embedded.choice import embedded_choice
 
         return embedded_choice(env, name)
-    profile = active_profile(
-        settings,
-        env,
-        flag_model=flags.get("model", ""),
-        flag_key=flags.get("api_key", ""),
-        flag_base_url=flags.get("base_url", ""),
-    )
+    profile = active_profile(settings, env, flags)
     overrides = {name: flags[name] for name in ("api_kind", "dialect", "thinking") if flags.get(name)}
     if overrides:
         profile = msgspec.structs.replace(profile or Profile(name="flags"), **overrides)
@@ -353,3 +347,26 @@ async def _with_first_model(profile: Profile) -> Profile:
     if not entries:
         raise UsageError(f"{strip_secrets(profile.base_url)} lists no model", hint="name one with --model")
     return msgspec.structs.replace(profile, model=entries[0].id)
+
+
+async def list_models(settings: Settings, flags: Mapping[str, str]) -> Sequence[str]:
+    """Return the model names that the servers report."""
+    profile = active_profile(settings, os.environ, flags)
+    if profile is None or not profile.base_url:
+        from ostler.models.local_servers import find_local_servers
+
+        return [name for server in await find_local_servers() for name in server.models]
+    client = make_http_client(profile, "unnamed")
+    try:
+        return [entry.id for entry in await client.models()]
+    finally:
+        await client.aclose()
+
+
+def active_name(settings: Settings, flags: Mapping[str, str]) -> str:
+    """Return the name of the profile that flags and settings select, or an empty string."""
+    try:
+        profile = active_profile(settings, os.environ, flags)
+    except UsageError:
+        return ""
+    return profile.name if profile else ""

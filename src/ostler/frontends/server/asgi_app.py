@@ -12,7 +12,6 @@ from starlette.types import ASGIApp
 
 from ostler.core.errors import OstlerError
 from ostler.frontends.server.chat_route import ChatRoute
-from ostler.frontends.server.guard import OPEN_PATHS, Authenticate, Guard
 from ostler.frontends.server.http_errors import HttpError, answer_error
 from ostler.frontends.server.hubs import SessionHubs
 from ostler.frontends.server.rest_routes import RestRoutes
@@ -22,15 +21,8 @@ from ostler.frontends.server.websocket_route import WebSocketRoute
 SESSIONS, ONE = "/api/agent/sessions", "/api/agent/sessions/{id}"
 
 
-def make_app(
-    hubs: SessionHubs,
-    authenticate: Authenticate,
-    hosts: Collection[str],
-    origins: Collection[str] = (),
-    more_routes: Collection[Route] = (),
-    open_paths: Collection[str] = OPEN_PATHS,
-) -> ASGIApp:
-    """Return the ASGI application. `more_routes` are those of `app`, such as pairing."""
+def make_app(hubs: SessionHubs, more_routes: Collection[Route] = ()) -> ASGIApp:
+    """Return the ASGI application. The guard around it sets the user. `more_routes` are those of `app`."""
     rest, sse, chat = RestRoutes(hubs), SseRoutes(hubs), ChatRoute(hubs.parts)
     routes = [
         Route(SESSIONS, rest.create, methods=["POST"]),
@@ -54,7 +46,7 @@ def make_app(
     errors = (HttpError, HTTPException, OstlerError, Exception)
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(errors, answer_error))
     app.router.redirect_slashes = False
-    return Guard(app, authenticate, hosts, origins, open_paths)
+    return app
 
 
 async def _openapi(request: Request) -> Response:
