@@ -16,10 +16,7 @@ COMMANDS = {
     ),
     "acp": ("ostler.cli.acp", "use the Agent Client Protocol: serve an editor, run or test an agent"),
     "mcp": ("ostler.cli.mcp", "list, add, remove or test MCP servers; serve Ostler's tools to MCP clients"),
-    "serve": (
-        "ostler.cli.serve",
-        "manage the tokens of a server, print its JSON Schema; the server itself is not finished",
-    ),
+    "serve": ("ostler.cli.serve", "run the agent loop for clients that run the tools on their own machine"),
     "config": ("ostler.cli.config", "show or check the settings, print their JSON Schema"),
     "permissions": ("ostler.cli.permissions", "explain permission decisions, list or revoke rules"),
     "undo": ("ostler.cli.undo", "undo the file changes of a turn"),
