@@ -10,7 +10,7 @@ import msgspec
 
 from ostler import __version__
 from ostler.app.active_agent import ActiveAgent
-from ostler.app.backends import ACP_PREFIX, BackendMaker, SessionDraft
+from ostler.app.backends import ACP_PREFIX, ZERO, BackendMaker, SessionDraft
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
 from ostler.app.model_choice import ModelAnnouncer, ModelChoice, choose_model
@@ -142,7 +142,7 @@ class LocalSessionManager:
         if request.backend or self._options.backend:
             return msgspec.structs.replace(request, backend=request.backend or self._options.backend)
         previous = store.backend(session_id) if session_id else ""
-        if not previous.startswith(ACP_PREFIX):
+        if not previous.startswith(ACP_PREFIX) and previous != ZERO:
             return msgspec.structs.replace(request, backend="engine")
         self._notify(f"backend: {previous} (this session was started with it)")
         return msgspec.structs.replace(request, backend=previous)
