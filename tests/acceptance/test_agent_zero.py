@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from ostler.testing.zero_server import ZeroAnswer, zero_json, zero_lines, zero_reply, zero_sse
+
 req, missing = pytest.mark.req, pytest.mark.missing
 
 
@@ -17,9 +19,24 @@ def secure(ostler, **security):
     (ostler.home / ".ostler" / "config.json").write_text(json.dumps({"security": security}))
 
 
+def requested(tool, **payload):
+    """Return a tool request as in section 6.1."""
+    words = {"command": f"use {tool}", "reason": "to know"}
+    return {"type": "tool_request", "tool_name": tool, **words, "payload": payload}
+
+
+def results(server):
+    """Return the tool results that the server got."""
+    texts = [message["message"] for message in server.messages if message["message"].startswith('{"tool_result"')]
+    return [json.loads(line)["tool_result"] for text in texts for line in text.splitlines()]
+
+
+def final(text):
+    return {"type": "final_response", "content": text}
+
+
 BACKEND = "the Agent Zero backend"
 CONTEXT = "the context builder"
-PROFILES = "the security profiles"
 SCREEN = "the full-screen client"
 
 
@@ -27,90 +44,145 @@ SCREEN = "the full-screen client"
 
 
 @req("AZ-1")
-@missing(BACKEND)
-def test_5_1_request_body():
+def test_5_1_request_body(zero):
     """The prompt is posted to `connection.api_url` as `message` with `lifetime_hours`, and no `context_id` at first."""
-    raise NotImplementedError
+    with zero(zero_reply("hi", "ctx00001"), api_key="k3y") as server:
+        assert "hi" in server.run("hello", env={"AGENTZERO_API_KEY": "k3y"}).stdout
+    assert server.messages == [{"message": "hello", "lifetime_hours": 24}]
 
 
 @req("AZ-1")
-@missing(BACKEND)
-def test_5_2_sse_response():
+def test_5_2_sse_response(zero):
     """A `text/event-stream` answer is shown event by event as it arrives."""
-    raise NotImplementedError
+    with zero(zero_sse({"delta": {"content": "one "}}, {"delta": {"content": "two"}}, final("one two"))) as server:
+        events = [json.loads(line) for line in server.run("-o", "jsonl", "go").stdout.splitlines()]
+    deltas = [event["event"]["text"] for event in events if event.get("event", {}).get("type") == "text_delta"]
+    assert deltas == ["one ", "two"]
 
 
 @req("AZ-1")
-@missing(BACKEND)
-def test_5_2_jsonl_response():
+def test_5_2_jsonl_response(zero):
     """A JSONL or NDJSON answer is shown line by line, also when a line is cut by the transport."""
-    raise NotImplementedError
+    line = json.dumps(final("an answer")).encode()
+    parts = [b'{"type": "status", "content": "bu', b'sy"}\n' + line[:9], line[9:]]
+    with zero(ZeroAnswer(parts, "application/x-ndjson"), zero_lines(final("again"))) as server:
+        outcome = server.run("go")
+        assert "an answer" in outcome.stdout
+        assert "busy" in outcome.stdout + outcome.stderr
+        assert "again" in server.run("go").stdout
 
 
 @req("AZ-1")
-@missing(BACKEND)
-def test_5_2_plain_json_or_string_response():
+def test_5_2_plain_json_or_string_response(zero):
     """A single JSON object, a JSON string and bare text each become the final answer."""
-    raise NotImplementedError
+    answers = [
+        zero_json({"response": "the answer"}),
+        zero_json("the answer"),
+        ZeroAnswer([b"the answer"], "text/plain"),
+    ]
+    with zero(*answers) as server:
+        for _ in answers:
+            assert json.loads(server.run("-o", "json", "go").stdout)["answer"] == "the answer"
 
 
 @req("AZ-2")
-@missing(BACKEND)
-def test_5_3_status_event():
+def test_5_3_status_event(zero):
     """`status` is shown as a status line, not as part of the answer."""
-    raise NotImplementedError
+    with zero(zero_sse({"type": "status", "content": "indexing"}, final("done"))) as server:
+        outcome = server.run("go")
+        assert "indexing" in outcome.stdout + outcome.stderr
+    with zero(zero_sse({"type": "status", "content": "indexing"}, final("done"))) as server:
+        assert json.loads(server.run("-o", "json", "go").stdout)["answer"] == "done"
 
 
 @req("AZ-2")
-@missing(BACKEND)
-def test_5_3_thinking_and_thought_events():
+def test_5_3_thinking_and_thought_events(zero):
     """`thinking` and `thought` are both shown as reasoning, separate from the answer."""
-    raise NotImplementedError
+    events = ({"type": "thinking", "content": "first"}, {"type": "thought", "content": "second"}, final("done"))
+    with zero(zero_sse(*events)) as server:
+        lines = [json.loads(line) for line in server.run("-o", "jsonl", "go").stdout.splitlines()]
+    thoughts = [line["event"]["text"] for line in lines if line.get("event", {}).get("type") == "thought_delta"]
+    assert thoughts == ["first", "second"]
+    assert lines[-1]["answer"] == "done"
 
 
 @req("AZ-2", "AZ-3")
-@missing(BACKEND)
-def test_5_3_tool_request_event():
+def test_5_3_tool_request_event(ostler, zero):
     """`tool_request` becomes a local call with the same permission check as any other."""
-    raise NotImplementedError
+    (ostler.workspace / "a.txt").write_text("alpha")
+    events = (requested("read_file", path="a.txt"), requested("write_file", path="b.txt", content="x"))
+    with zero(zero_sse({"context_id": "c"}, *events), zero_reply("done")) as server:
+        server.run("go")
+    assert [result["ok"] for result in results(server)] == [True, False]
+    assert not (ostler.workspace / "b.txt").exists()
 
 
 @req("AZ-2")
-@missing(BACKEND)
-def test_5_3_tool_output_event():
+def test_5_3_tool_output_event(zero):
     """`tool_output` is shown as the result of the call it belongs to."""
-    raise NotImplementedError
+    output = {"type": "tool_output", "tool_name": "search", "content": "found it", "tool_call_id": "t1"}
+    with zero(zero_sse(output, final("done"))) as server:
+        summary = json.loads(server.run("-o", "json", "go").stdout)
+    assert summary["answer"] == "done"
+    assert [(call["tool"], call["status"]) for call in summary["tools"]] == [("search", "ok")]
 
 
 @req("AZ-2")
-@missing(BACKEND)
-def test_5_3_final_response_event():
+def test_5_3_final_response_event(zero):
     """`final_response` is the answer and ends the turn."""
-    raise NotImplementedError
+    with zero(zero_sse(final("the end"))) as server:
+        outcome = server.run("-o", "json", "go")
+    assert (outcome.code, json.loads(outcome.stdout)["answer"]) == (0, "the end")
 
 
 @req("AZ-2")
-@missing(BACKEND)
-def test_5_4_context_id_under_each_spelling():
+def test_5_4_context_id_under_each_spelling(zero):
     """`context_id`, `contextId` and `conversation_id` in an answer are sent as `context_id` in the next request."""
-    raise NotImplementedError
+    for name in ("context_id", "contextId", "conversation_id"):
+        with zero(zero_json({name: "c-1", "response": "one"}), zero_reply("two", "c-1")) as server:
+            session = json.loads(server.run("-o", "json", "go").stdout)["session"]
+            assert server.run("--resume", session, "more").code == 0
+        assert [message.get("context_id") for message in server.messages] == [None, "c-1"]
 
 
 @req("AZ-2", "AZ-3")
-@missing(BACKEND)
-def test_5_4_context_id_is_sent_with_tool_results():
+def test_5_4_context_id_is_sent_with_tool_results(zero):
     """A tool result is posted under the stored context id."""
-    raise NotImplementedError
+    with zero(zero_reply(json.dumps(requested("list_files", path=".")), "c-7"), zero_reply("done", "c-7")) as server:
+        server.run("go")
+    assert server.messages[1]["context_id"] == "c-7"
+    assert results(server)[0]["ok"]
 
 
 # 6 Tool calls
 
 
 @req("AZ-3", "TL-4")
-@missing(BACKEND)
-def test_6_1_every_tool_name_runs():
+def test_6_1_every_tool_name_runs(ostler, zero):
     """Each of the seven names in the request schema runs its tool, with its payload as arguments."""
-    raise NotImplementedError
+    (ostler.workspace / "a.txt").write_text("alpha\nbeta\n")
+    patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n gamma\n-beta\n+delta\n"
+    secure(ostler, allow_shell=True)
+    requests = [
+        requested("read_file", path="a.txt", start_line=2, end_line=2),
+        requested("list_files", path="."),
+        requested("search_text", query="ALPHA"),
+        requested("write_file", path="new.txt", content="written"),
+        requested("replace_text", path="a.txt", old="alpha", new="gamma"),
+        requested("apply_patch", patch=patch),
+        requested("shell", command="echo from the shell"),
+    ]
+    with zero(*(zero_reply(json.dumps(request)) for request in requests), zero_reply("done")) as server:
+        server.run("--write", "--allow", "bash:echo *", "go")
+    got = results(server)
+    assert [(result["tool_name"], result["ok"]) for result in got] == [(r["tool_name"], True) for r in requests], got
+    assert "beta" in got[0]["output"]
+    assert "alpha" not in got[0]["output"]
+    assert "a.txt" in got[1]["output"]
+    assert "a.txt" in got[2]["output"]
+    assert "from the shell" in got[6]["output"]
+    assert (ostler.workspace / "new.txt").read_text() == "written"
+    assert (ostler.workspace / "a.txt").read_text() == "gamma\ndelta\n"
 
 
 @req("AZ-3", "PM-5")
@@ -121,17 +193,28 @@ def test_6_1_command_and_reason_are_shown():
 
 
 @req("AZ-3")
-@missing(BACKEND)
-def test_6_2_result_fields():
+def test_6_2_result_fields(ostler, zero):
     """A result is sent with `tool_name`, `ok`, `output` and `details`, and with `tool_call_id` if there was one."""
-    raise NotImplementedError
+    (ostler.workspace / "a.txt").write_text("alpha")
+    with_id = {**requested("read_file", path="a.txt"), "tool_call_id": "t-1"}
+    answers = (zero_reply(json.dumps(requested("read_file", path="a.txt"))), zero_sse(with_id), zero_reply("done"))
+    with zero(*answers) as server:
+        server.run("go")
+    first, second = results(server)
+    assert set(first) == {"tool_name", "ok", "output", "details"}
+    assert "alpha" in first["output"]
+    assert second["tool_call_id"] == "t-1"
 
 
 @req("AZ-3", "PM-7")
-@missing(BACKEND)
-def test_6_2_denial_is_sent():
+def test_6_2_denial_is_sent(ostler, zero):
     """For a request that the user denies, `ok` false and the reason are sent, and nothing is run."""
-    raise NotImplementedError
+    with zero(zero_reply(json.dumps(requested("write_file", path="b", content="x"))), zero_reply("fine")) as server:
+        outcome = server.run("go")
+    (result,) = results(server)
+    assert (outcome.code, result["ok"]) == (4, False)
+    assert "approval" in result["details"]["reason"]
+    assert not (ostler.workspace / "b").exists()
 
 
 # 7 Context builder
@@ -250,10 +333,18 @@ def test_8_god_mode_allows_all_except_dangerous_commands(ostler):
 
 
 @req("SH-7")
-@missing(PROFILES)
-def test_8_shell_is_off_by_default():
+def test_8_shell_is_off_by_default(ostler, zero):
     """Without `allow_shell` a shell request is denied; enabling it writes a warning to the log."""
-    raise NotImplementedError
+    request = zero_reply(json.dumps(requested("shell", command="echo hello")))
+    with zero(request, zero_reply("done")) as server:
+        outcome = server.run("--allow", "bash", "go")
+    assert (results(server)[0]["ok"], "allow_shell" in results(server)[0]["output"]) == (False, True)
+    assert "warning" not in outcome.stderr
+    secure(ostler, allow_shell=True)
+    with zero(request, zero_reply("done")) as server:
+        outcome = server.run("--allow", "bash", "go")
+    assert results(server)[0]["ok"]
+    assert "warning: shell commands" in outcome.stderr
 
 
 @req("SH-7")
@@ -309,17 +400,28 @@ def test_9_single_and_multi_line_input():
 
 
 @req("AZ-6")
-@missing(BACKEND)
-def test_10_network_error_is_a_final_response():
+def test_10_network_error_is_a_final_response(ostler, zero):
     """A refused connection, an HTTP error and a cut stream each end the turn with a summary, without a traceback."""
-    raise NotImplementedError
+    answers = (zero_json({"error": "out of order"}, 500), zero_sse({"delta": {"content": "Half"}}, cuts=True))
+    with zero(*answers) as server:
+        for expected in ("out of order", "closed the connection"):
+            outcome = server.run("-o", "json", "go")
+            assert (outcome.code, "Traceback" in outcome.stderr) == (1, False)
+            assert expected in json.loads(outcome.stdout)["answer"]
+    refused = ostler("zero", "run", "-o", "json", "go", env={"AGENTZERO_API_URL": "http://127.0.0.1:9"})
+    assert (refused.code, "refused" in json.loads(refused.stdout)["answer"]) == (1, True)
 
 
 @req("AZ-6")
-@missing(BACKEND)
-def test_10_tool_failure_goes_back_with_stderr():
+def test_10_tool_failure_goes_back_with_stderr(ostler, zero):
     """For a command that fails, `ok` false and its stderr in `output` are sent."""
-    raise NotImplementedError
+    secure(ostler, allow_shell=True)
+    request = requested("shell", command="echo to stderr >&2; exit 3")
+    with zero(zero_reply(json.dumps(request)), zero_reply("done")) as server:
+        server.run("--allow", "bash", "go")
+    (result,) = results(server)
+    assert (result["ok"], result["details"]["exit_code"]) == (False, 3)
+    assert "to stderr" in result["output"]
 
 
 # 11 Performance constraints
