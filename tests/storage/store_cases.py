@@ -6,6 +6,7 @@ from ostler.app.session_storage import EphemeralStore, FileStore
 from ostler.core.events import Envelope, MessageDone, SessionOpened, TurnEnded, TurnStarted
 from ostler.core.message import Message
 from ostler.core.prompt import Prompt, TextContent
+from ostler.journal.log_file import CURRENT_SESSION
 from ostler.settings.effective import Settings
 from ostler.settings.home import project_id
 from ostler.storage.sqlite_database import SqliteDatabase
@@ -28,7 +29,7 @@ class FileCase:
         return FileStore(Settings.from_layers(()))
 
     def close(self):
-        pass
+        CURRENT_SESSION.set("")  # the log of a session sets it
 
 
 class EphemeralCase:

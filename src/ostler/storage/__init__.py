@@ -1,1 +1,1 @@
-"""The database of a server: the sessions of all users, and their accounts."""
+"""The database of a server: the sessions of all its users."""

@@ -8,7 +8,7 @@ from ostler.wire.frames_shared import ServerLimits
 KIB, MIB = 1024, 1024 * 1024
 
 
-class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
+class ServingConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What a server allows and how long it waits."""
 
     heartbeat: float = 8.0
