@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from bench import acp, engine, sessions, streams, terminal, tools, undo_growth, workspace, xnl_scan
+from bench import acp, engine, mcp, sessions, streams, terminal, tools, undo_growth, workspace, xnl_scan
 from bench.measure import RunCost, median, run
 from bench.mock_model import FINAL, MockModel, call_reply, long_reply, text_reply
 
@@ -20,6 +20,7 @@ JOBS_HEADING = "## Results of `./run bench jobs`"
 CALLS = 10
 BUDGETS = {"--version": 2.0, "--help": 3.0, "first request": 15.0}
 RSS_BUDGET_MB = 60.0
+Row = tuple[str, str, str, str]
 PEERS = ("opencode", "codex", "gemini", "qwen", "claude", "kimi", "vibe", "aider", "llm", "mini", "goose", "crush")
 
 
@@ -177,14 +178,17 @@ def main(arguments: list[str]) -> int:
             engine.rows(repeats),
             terminal.rows(bench.chat, bench.env, str(bench.work), bench.model, repeats),
         )
+        servers = mcp.rows(bench.prompt, bench.env, Path(scratch), bench.model, repeats)
         agents = acp.rows(bench.env, bench.work, repeats)
-        all_groups = (*groups, model_rows(repeats), agents, peer_rows(bench))
+        all_groups: tuple[Iterator[Row], ...] = (*groups, servers, model_rows(repeats), agents, peer_rows(bench))
+        if "--mcp" in arguments:
+            all_groups = (servers,)
         for row in chain.from_iterable([undo_growth.rows(sizes)] if undo_only else all_groups):
             lines.append("| " + " | ".join(row) + " |")
             print(lines[-1], file=sys.stderr)
     text = "\n".join(lines) + "\n"
     print(text)
-    if "--keep" in arguments and not undo_only:
+    if "--keep" in arguments and not undo_only and "--mcp" not in arguments:
         results = HERE / "RESULTS.md"
         _, heading, jobs = results.read_text(encoding="utf-8").partition(JOBS_HEADING)
         results.write_text(f"# Results of `./run bench`\n\n{text}\n{heading}{jobs}", encoding="utf-8")

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 from ostler.app.project import Project
-from ostler.app.run_options import RunOptions
-from ostler.app.session_workspace import make_workspace
 from ostler.app.tool_host import builtin_tools
+from ostler.app.workspace import make_workspace
 from ostler.backends.none import NoBackend
 from ostler.core.tools import ToolCall
 from ostler.session.session import LocalSession
+from ostler.settings.run_options import RunOptions
 from ostler.testing.session_fixture import open_test_session
 from ostler.tools import search
 

@@ -12,12 +12,17 @@ NOT_PINNED = frozenset(("$defs", "$ref", "title", "description", "discriminator"
 WALKED = frozenset(("anyOf", "properties", "required", "items", "prefixItems", "additionalProperties"))
 
 
+def rewrite(path: Path, text: str) -> None:
+    """Write an expected file, but only if the variable asks for it."""
+    if os.environ.get(WRITE):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+
+
 def check(name: str, value: Any) -> None:
     """Assert that a JSON value is the stored example of that name."""
     path = STORED / f"{name}.json"
-    if os.environ.get(WRITE):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    rewrite(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
     assert value == json.loads(path.read_text("utf-8")), f"{path.name} differs: a stored or published name changed"
 
 

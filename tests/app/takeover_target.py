@@ -10,12 +10,12 @@ import os
 import sys
 from pathlib import Path
 
-from ostler.app.model_choice import ModelChoice
-from ostler.app.run_options import RunOptions
 from ostler.app.session_manager import LocalSessionManager
 from ostler.core.events import ToolFinished, ToolStarted
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.sessions import OpenSessionRequest
+from ostler.models.model_choice import ModelChoice
+from ostler.settings.run_options import RunOptions
 from ostler.storage.sqlite_database import SqliteDatabase
 from ostler.storage.sqlite_store import SqliteSessions
 from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel

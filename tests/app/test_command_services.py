@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from ostler.app.command_services import LocalCommandServices
-from ostler.app.run_options import RunOptions
 from ostler.core.errors import UsageError
+from ostler.settings.run_options import RunOptions
 
 
 class SlowIndex:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import ostler
-from ostler.app.model_choice import ModelChoice
-from ostler.app.run_options import RunOptions
 from ostler.app.session_manager import LocalSessionManager
-from ostler.app.session_storage import EphemeralStore
 from ostler.core.errors import UsageError
 from ostler.core.events import PrefixBuilt
 from ostler.core.sessions import OpenSessionRequest
 from ostler.core.tools import ToolCall, ToolResult, ToolSpec
+from ostler.models.model_choice import ModelChoice
+from ostler.settings.run_options import RunOptions
+from ostler.storage.session_stores import EphemeralStore
 from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 from ostler.testing.session_fixture import run_turn
 

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from ostler.app.active_agent import ActiveAgent
-from ostler.app.internal_agents import make_internal_agents
-from ostler.app.project_knowledge import ProjectKnowledge
-from ostler.app.run_options import RunOptions
+from ostler.access.active_agent import ActiveAgent
+from ostler.app.engine import make_internal_agents
 from ostler.backends.engine.internal_agents import built_in_role
+from ostler.knowledge.project_knowledge import ProjectKnowledge
 from ostler.policy.verdict import Policy
 from ostler.settings.load import load
+from ostler.settings.run_options import RunOptions
 
 
 @pytest.mark.req("SE-2")
@@ -47,7 +47,7 @@ def test_internal_agent_uses_the_users_prompt_not_the_projects(tmp_path, monkeyp
         (folder / "compaction.md").write_text(f"---\ndescription: x\n---\n{prompt}\n")
     monkeypatch.setenv("HOME", str(home))
     settings = load(work, {"HOME": str(home)})
-    agents = ProjectKnowledge(str(work), settings, {"HOME": str(home)}).agents(trusted=True)
+    agents = ProjectKnowledge(str(work), settings.with_trust(), {"HOME": str(home)}).agents
     active_agent = ActiveAgent(agents, Policy(), RunOptions("."))
     assert active_agent.internal_role("compaction").prompt == "Mine."
     assert active_agent.internal_role("title").prompt == built_in_role("title").prompt

@@ -7,7 +7,6 @@ import os
 import pytest
 
 import ostler as package
-from ostler.app.run_options import RunOptions
 from ostler.app.session_manager import LocalSessionManager
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.errors import JournalError, UsageError
@@ -16,6 +15,7 @@ from ostler.core.sessions import Rename, SessionQuery
 from ostler.core.tools import ToolCall
 from ostler.journal.file_journal import FileJournal
 from ostler.journal.memory_journal import MemoryJournal
+from ostler.settings.run_options import RunOptions
 from ostler.testing.scripted_model import ScriptedLine, ScriptedModel
 from ostler.testing.session_fixture import make_prompt, open_test_session
 from ostler.workspace.local_workspace import LocalWorkspace

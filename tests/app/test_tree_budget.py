@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from ostler.app.model_choice import ModelChoice
-from ostler.app.run_options import RunOptions
 from ostler.app.session_manager import LocalSessionManager
 from ostler.core.events import ChildEnded, ChildStarted, ToolFinished
 from ostler.core.sessions import OpenSessionRequest
+from ostler.models.model_choice import ModelChoice
 from ostler.models.model_types import CallChunk, ModelClientDefaults, ReplyFinished, TextChunk, Usage
+from ostler.settings.run_options import RunOptions
 from ostler.testing.session_fixture import run_turn
 
 CHILDREN = 4

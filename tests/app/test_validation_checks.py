@@ -5,8 +5,8 @@ import json
 import pytest
 
 import ostler as package
-from ostler.app.trusted_settings import collect_trust_items, trust_store
 from ostler.core.events import ToolFinished
+from ostler.knowledge.trusted_settings import collect_trust_items, trust_store
 from ostler.settings.load import load
 from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 

@@ -61,11 +61,11 @@ def test_flag_selects_the_agent_of_the_chat(ostler, models):
     assert "nobody" in ostler("chat", "--agent", "nobody", *at(server), stdin="hello\n").stderr
 
 
-@pytest.mark.req("EN-4", "PM-5", "CL-2")
+@pytest.mark.req("EN-4", "PM-5", "PM-11", "CL-2")
 def test_piped_answers_go_to_approval_requests_in_order(ostler, models):
-    """The later lines answer the requests of a child; they are not sent to the model."""
+    """The lines answer the requests of a child, not the task itself; they are not sent to the model."""
     writes = calls([("write", {"path": f"{name}.txt", "content": "x"}) for name in ("one", "two", "three")])
     task = calls([("task", {"prompt": "write", "agent": "general"})])
     with models.playing(task, writes, text("tried"), text("done")) as server:
-        done = ostler("chat", *at(server), stdin="let it write\ny\ny\nn\ny\n")
+        done = ostler("chat", *at(server), stdin="let it write\ny\nn\ny\n")
     assert sorted(path.name for path in ostler.workspace.iterdir()) == ["one.txt", "three.txt"], done.stdout

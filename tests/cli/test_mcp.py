@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -367,8 +368,10 @@ def test_config_with_comments_is_not_rewritten(ostler):
 
 
 @pytest.mark.req("MC-2")
-def test_no_server_outlives_a_killed_session(ostler, models):
-    configure(ostler, {"one": server(ostler, "one")}, permission={"one_*": "allow"})
+@pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGSEGV"])
+@pytest.mark.parametrize("mode", ["ok", "stubborn"])
+def test_no_server_outlives_a_session_that_is_ended(ostler, models, end, mode):
+    configure(ostler, {"one": server(ostler, "one", "--mode", mode)}, permission={"one_*": "allow"})
     with models.playing(calls([("one_wait", {})])) as served:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "ostler", "run", *at(served), "go"],
@@ -383,8 +386,8 @@ def test_no_server_outlives_a_killed_session(ostler, models):
         while not (frames.exists() and '"wait"' in frames.read_text()):
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        process.kill()
-        process.wait()
+        process.send_signal(signal.Signals[end])
+        process.wait(30)
     while any(is_running(pid) for pid in pids(ostler, "one")):
         assert time.monotonic() < deadline
         time.sleep(0.02)

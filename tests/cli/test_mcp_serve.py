@@ -378,3 +378,17 @@ def test_run_that_fails_says_why(ostler, models):
         result = client.call("run", {"prompt": "go"})
     assert result["isError"]
     assert "not finished" in content(result)
+
+
+def test_other_calls_are_served_while_one_waits_for_a_reply(ostler):
+    (ostler.workspace / "a.txt").write_text("hello\n")
+    with serving(ostler) as client:
+        rounds = TestModernClientThatCanAsk()
+        key, state = rounds.first_round(client)
+        other = {"path": "c.txt", "content": "y"}
+        other_key, other_state = rounds.first_round(client, arguments=other)
+        read = client.call("read", {"path": "a.txt"}, modern=True, capabilities=FORMS)
+        assert "hello" in content(read)
+        result = rounds.next_round(client, other_state, {other_key: accept("once")}, arguments=other)
+        assert not result["result"]["isError"]
+        assert not rounds.next_round(client, state, {key: accept("once")})["result"]["isError"]

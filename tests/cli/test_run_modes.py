@@ -105,9 +105,8 @@ def test_hostile_calls_change_nothing_in_read_only_modes(ostler, models, flags, 
     tasks = [("task", {"prompt": "do your hostile_calls", "agent": agent}) for agent in ("general", "explore")]
     with Listener() as listener:
         bad = calls(hostile_calls(listener.port, mark))
-        with models.playing(
-            calls([*hostile_calls(listener.port, mark), *tasks]), bad, bad, *[text("tried")] * 3
-        ) as server:
+        children = [] if "paranoid" in flags else [bad, bad, text("tried"), text("tried")]
+        with models.playing(calls([*hostile_calls(listener.port, mark), *tasks]), *children, text("tried")) as server:
             done = ostler("run", "-o", "json", *flags, *at(server), "go")
         assert listener.connections == 0, done.stdout
     assert tree(ostler.workspace) == before, done.stdout + done.stderr

@@ -314,9 +314,9 @@ def test_block_size_is_bounded(monkeypatch):
 
 @pytest.mark.req("SE-3")
 async def test_session_manager_lists_and_deletes(tmp_path, monkeypatch):
-    from ostler.app.run_options import RunOptions
     from ostler.app.session_manager import LocalSessionManager
     from ostler.core.sessions import SessionQuery
+    from ostler.settings.run_options import RunOptions
 
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("OSTLER_HOME", raising=False)

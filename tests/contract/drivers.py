@@ -9,13 +9,13 @@ from acp_driver import AcpDriver
 from zero_driver import ZeroDriver
 
 from ostler.backends.engine.backend import Engine
-from ostler.backends.engine.role import AgentRole
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.errors import BackendError
 from ostler.core.events import MessageDone, TextDelta, ToolCalled, TurnEnded
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import TextContent
 from ostler.core.tools import ToolCall, ToolSpec
+from ostler.knowledge.agent_definition import AgentRole
 from ostler.knowledge.builtin_agents import builtin_agents
 from ostler.testing.fake_tool import Behaviour, FakeTool
 from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel

@@ -4,8 +4,7 @@ import pytest
 from drivers import Say
 from scenario import Scenario, single_call
 
-from ostler.app.active_agent import ActiveAgent
-from ostler.app.run_options import RunOptions
+from ostler.access.active_agent import ActiveAgent
 from ostler.core.errors import UsageError
 from ostler.core.events import OptionChanged, PermissionAsked, Reminded
 from ostler.core.permission import Decision, Need, Permission, Rule
@@ -14,6 +13,7 @@ from ostler.core.sessions import Revert, SetOption
 from ostler.core.tools import ToolCall
 from ostler.knowledge.builtin_agents import builtin_agents
 from ostler.policy.verdict import Policy
+from ostler.settings.run_options import RunOptions
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import make_prompt, run_turn
 

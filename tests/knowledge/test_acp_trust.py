@@ -4,9 +4,15 @@ import json
 
 import pytest
 
-from ostler.app.acp_agent_config import find_agent
-from ostler.app.trusted_settings import collect_trust_items, count_untrusted, load_settings, trust_diff, trust_store
 from ostler.core.errors import UsageError
+from ostler.knowledge.acp_agents import find_agent
+from ostler.knowledge.trusted_settings import (
+    collect_trust_items,
+    count_untrusted,
+    load_settings,
+    trust_diff,
+    trust_store,
+)
 from ostler.settings.load import load
 
 pytestmark = pytest.mark.req("PM-8", "AC-1")

@@ -52,7 +52,7 @@ READ_ONLY_CASES = [
     *((key, "a.py", "deny", "deny") for key in ("write", "edit", "patch", "delete", "mkdir", "write_chunk")),
     ("bash", "cat a.py", "allow", "allow"),
     ("bash", "make", "ask", "ask"),
-    ("task", "general", "ask", "deny"),
+    ("task", "general", "allow", "deny"),
     ("server_tool", "", "deny", "deny"),
     ("external_directory", "/etc", "deny", "deny"),
 ]

@@ -9,10 +9,10 @@ import pytest
 
 from ostler.app.engine import join_sections, prompt_sections
 from ostler.app.project import Project
-from ostler.app.project_knowledge import ProjectKnowledge
 from ostler.app.tool_host import builtin_tools
 from ostler.backends.engine.request_prefix import build_prefix, fixed_size
 from ostler.core.package_data import read_text
+from ostler.knowledge.project_knowledge import ProjectKnowledge
 from ostler.tools.task import TaskTool
 
 FILES = {
@@ -79,7 +79,7 @@ def test_denied_skills_are_hidden(folders, rules, listed, config):
     folders.write({config: json.dumps({"permission": rules})})
     knowledge = load_knowledge(folders)
     assert [skill.name for skill in knowledge.skills.list_skills()] == listed
-    assert bool(knowledge.skill_tools()) is bool(listed)
+    assert knowledge.has_skills() is bool(listed)
 
 
 @pytest.mark.req("PM-8")
@@ -97,7 +97,7 @@ def test_project_cannot_show_a_skill_that_the_user_denies(folders):
 def test_agents_and_commands(folders):
     folders.write({".ostler/agents/x.md": "prompt", ".ostler/commands/y.md": "template"})
     knowledge = load_knowledge(folders)
-    assert knowledge.agents()["x"].prompt == "prompt"
+    assert knowledge.agents["x"].prompt == "prompt"
     assert knowledge.commands()["y"].template == "template"
     assert knowledge.warnings == []
 

@@ -22,17 +22,20 @@ TABLE = {
     "processes": "core text",
     "wire": "core xnl text",
     "http": "core text",
-    "workspace": "core text processes",
+    "workspace": "core settings policy text processes",
     "models": "core xnl settings text processes http",
-    "knowledge": "core workspace settings text processes",
+    "knowledge": "core workspace settings policy text processes",
     "tools": "core workspace policy knowledge text processes",
     "credentials": "core settings text",
     "stdio_rpc": "core wire text processes",
-    "mcp": "core settings wire text http stdio_rpc",
+    "mcp": "core settings wire text http stdio_rpc processes knowledge tools journal",
+    "hooks": "core settings knowledge workspace processes",
+    "access": "core settings policy knowledge workspace mcp",
     "journal": "core wire xnl text",
-    "storage": "core journal text",
     "session": "core policy journal wire text",
     "interaction": "core session knowledge settings text",
+    "storage": "core settings journal session knowledge text",
+    "doctor": "core settings knowledge models tools processes",
     "rendering": "core session text",
     "conformance": "core wire text processes rendering",
     "backends": "",
@@ -47,19 +50,20 @@ TABLE = {
     "frontends.acp_cli": FRONTEND,
     "frontends.repl": FRONTEND,
     "frontends.tui": FRONTEND,
-    "frontends.acp_agent": FRONTEND,
+    "frontends.acp_agent": f"{FRONTEND} workspace processes",
     "frontends.server": f"{FRONTEND} journal",
     "frontends.mcp_server": FRONTEND,
+    "frontends.python": FRONTEND,
 }
 PACKAGES = {package: frozenset(allowed.split()) for package, allowed in TABLE.items()}
 GROUPS = ("backends", "frontends")  # packages of packages; their children do not import each other
-EVERYTHING = ("testing", "app", "cli")
+EVERYTHING = ("testing", "app", "cli", "demo")
 TOP_LEVEL = {
     "__init__": {"app", "core"},
     "__main__": {"", "cli"},
 }  # the two modules of the top-level package: API and entry point
 TOPS = {"", *TOP_LEVEL, *EVERYTHING, *(package.split(".")[0] for package in PACKAGES)}
-DEMO = re.compile(r"ostler\.(app|cli)\.demo\b")
+DEMO = re.compile(r"ostler\.demo\b")
 MODULE_NAME = re.compile(r"ostler\.([\w.]*)(:[\w.]+)?")
 
 
@@ -172,11 +176,11 @@ FORBIDDEN = [
     ("ostler.session.session", "from ostler.app.session_manager import LocalSessionManager"),
     ("ostler.tools.host", "import ostler.cli"),
     ("ostler.wire.event_codec", "from ostler import __version__"),
-    ("ostler.app.session_storage", "from ostler.testing import ScriptedModel"),
+    ("ostler.storage.session_stores", "from ostler.testing import ScriptedModel"),
     ("ostler.cli.demonstrate", "import ostler.testing"),
     ("ostler.models.scripted", "from ostler.testing.model import Script"),
     ("ostler", "from ostler.tools import host"),
-    ("ostler.__main__", "import ostler.app.session_storage"),
+    ("ostler.__main__", "import ostler.storage.session_stores"),
     ("ostler.attic.box", ""),
     ("ostler.helpers", ""),
     ("ostler.backends.oracle", ""),
@@ -201,8 +205,7 @@ ALLOWED = [
     ),
     ("ostler.backends.acp", "import ostler.stdio_rpc.program"),
     ("ostler.frontends.server.app", "from ostler.journal.sql import Store"),
-    ("ostler.app.demo", "from ostler.testing import ScriptedModel"),
-    ("ostler.cli.demo", "from ostler.testing import ScriptedModel"),
+    ("ostler.demo.project", "from ostler.testing import ScriptedModel"),
     ("ostler.testing.model", "from ostler.app import sessions\nfrom ostler.testing import script"),
     ("ostler.cli.main", "COMMANDS = {'tui': 'ostler.frontends.tui.app:run'}\nfrom ostler import __version__"),
     ("ostler", "def __getattr__(name):\n    from ostler.app import api"),

@@ -7,13 +7,15 @@ adds to its own from `F/tools.json`.
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
 
+MODES = ["ok", "exit", "never", "garbage", "flood", "pages", "mute", "endless", "relist", "deep", "stubborn", "eager"]
 parser = argparse.ArgumentParser()
 parser.add_argument("--era", default="both", choices=["modern", "legacy", "both", "silent", "fragile"])
-parser.add_argument("--mode", default="ok", choices=["ok", "exit", "never", "garbage", "flood", "pages", "mute"])
+parser.add_argument("--mode", default="ok", choices=MODES)
 parser.add_argument("--folder", default="")
 parser.add_argument("--name", default="fake")
 parser.add_argument("--instructions", default="")
@@ -71,6 +73,13 @@ def tools():
 
 
 def listing(params):
+    if args.mode == "endless":
+        start = int(params.get("cursor", 0))
+        return {"tools": [{"name": f"t{start}"}], "nextCursor": str(start + 1)}
+    if args.mode == "relist":
+        send({"method": "notifications/tools/list_changed", "params": {}})
+    if args.mode == "eager":
+        send({"id": "early", "method": "elicitation/create", "params": QUESTION})
     if args.mode != "pages":
         return {"tools": tools()}
     start = int(params.get("cursor", 0))
@@ -129,6 +138,8 @@ def call(request_id, params, is_modern):
         return reply(request_id, {**done, "content": [], "structuredContent": {"answer": 42}})
     if name == "ask":
         return ask(request_id, params, is_modern)
+    if name == "ask_forever":
+        return ask_forever(request_id, is_modern)
     if name == "grow":
         grown = {"name": "grown", "description": "New.", "inputSchema": {"type": "object"}}
         TOOLS.append(grown)
@@ -216,8 +227,32 @@ def capabilities():
     return {"tools": {"listChanged": True}, **more}
 
 
+def ask_forever(request_id, is_modern):
+    if is_modern:
+        requests = {"colour": {"method": "elicitation/create", "params": QUESTION}}
+        return reply(request_id, {"resultType": "input_required", "inputRequests": requests, "requestState": "again"})
+    number = 0
+    while True:
+        number += 1
+        send({"id": f"question-{number}", "method": "elicitation/create", "params": QUESTION})
+        while (frame := read()).get("id") != f"question-{number}":
+            if frame.get("method") == "notifications/cancelled":
+                return None
+
+
+def send_deep_list(request_id):
+    """Send a schema with more levels than a parser accepts."""
+    deep = '{"properties":{"a":' * 20_000 + "{}" + "}}" * 20_000
+    sys.stdout.write(
+        f'{{"jsonrpc":"2.0","id":{request_id},"result":{{"tools":[{{"name":"d","inputSchema":{deep}}}]}}}}\n'
+    )
+    sys.stdout.flush()
+
+
 def read():
     line = sys.stdin.readline()
+    if not line and args.mode == "stubborn":
+        time.sleep(3600)
     if not line:
         sys.exit(0)
     if folder():
@@ -261,6 +296,8 @@ def handle(frame):
                 "instructions": args.instructions,
             },
         )
+    elif method == "tools/list" and args.mode == "deep":
+        send_deep_list(request_id)
     elif method == "tools/list":
         reply(request_id, listing(params))
     elif method == "tools/call":
@@ -271,6 +308,16 @@ def handle(frame):
         pass
     else:
         fail(request_id, -32601, f"unknown method {method}")
+
+
+def be_stubborn():
+    """Ignore what asks to end, and leave a child behind that does the same."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    if (child := os.fork()) == 0:
+        time.sleep(3600)
+    with (folder() / "pids").open("a") as file:
+        file.write(f"{child}\n")
 
 
 def main():
@@ -286,6 +333,8 @@ def main():
         for number in range(5000):
             print("hello, this is not JSON", number, flush=True)
         time.sleep(3600)
+    if args.mode == "stubborn":
+        be_stubborn()
     while args.mode == "flood":
         sys.stderr.write("flood " * 1000 + "\n")
     while True:

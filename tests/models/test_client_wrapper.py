@@ -5,8 +5,9 @@ import pytest
 from ostler.app.python_api import _BorrowedModel
 from ostler.backends.engine.plugins.loop_detector import RepetitionGuard
 from ostler.backends.engine.request_prefix import guide_size
-from ostler.backends.engine.role import AgentRole, SampledModel
+from ostler.backends.engine.role import SampledModel
 from ostler.core.events import PrefixBuilt
+from ostler.knowledge.agent_definition import AgentRole
 from ostler.models.client_wrapper import ModelClientWrapper
 from ostler.models.dialects.dialect import apply_dialect
 from ostler.models.model_types import ModelClient

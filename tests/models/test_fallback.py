@@ -5,9 +5,9 @@ import json
 import pytest
 from model_helpers import collect, make_request, of_type, text_of, thoughts_of
 
-from ostler.app.model_choice import choose_model, make_model
 from ostler.core.errors import BackendError, UsageError
 from ostler.models.fallback import COOLDOWN_SECONDS, FallbackModel, FallbackProfile
+from ostler.models.model_choice import choose_model, make_model
 from ostler.models.model_settings import ModelSettings, Sampling
 from ostler.models.model_types import CallChunk, FallbackStarted, ReplyFinished, ThoughtChunk
 from ostler.settings.load import load

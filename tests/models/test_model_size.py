@@ -3,7 +3,7 @@
 import pytest
 from model_helpers import collect, make_request
 
-from ostler.app.model_choice import make_model
+from ostler.models.model_choice import make_model
 from ostler.models.model_size import is_small, parameters_by_name
 from ostler.settings.model_profiles import Profile
 from ostler.testing.model_server import ScriptedModelServer, text

@@ -8,9 +8,9 @@ import ssl
 import pytest
 from model_helpers import collect, make_request, of_type, text_of
 
-from ostler.app.model_choice import choose_model, make_http_client, make_model
 from ostler.core.errors import BackendError, UsageError
 from ostler.models.http_model import HttpModel
+from ostler.models.model_choice import choose_model, make_http_client, make_model
 from ostler.models.model_settings import Sampling
 from ostler.models.model_types import CallChunk, RetryScheduled, TokenPrice, Usage
 from ostler.settings.load import load

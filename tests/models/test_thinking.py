@@ -3,10 +3,10 @@
 import pytest
 from model_helpers import collect, make_request, text_of
 
-from ostler.app.model_choice import make_http_client
 from ostler.core.message import CallPart, Message, ThoughtPart
 from ostler.core.prompt import TextContent
 from ostler.core.tools import ToolCall, ToolResult
+from ostler.models.model_choice import make_http_client
 from ostler.models.model_settings import Sampling
 from ostler.models.model_types import AssistantMessage, ToolResultsMessage, UserMessage
 from ostler.settings.model_profiles import Profile

@@ -2,11 +2,11 @@
 
 import pytest
 
-from ostler.app.session_workspace import SessionShell, SessionWorkspace
 from ostler.core.permission import Rule
 from ostler.policy.presets import BASELINE, WRITE_FLAG
 from ostler.policy.verdict import Policy, evaluate_permission
 from ostler.tools.bash import BashParams, BashTool
+from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
 
 
 @pytest.fixture

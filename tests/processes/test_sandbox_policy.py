@@ -28,7 +28,10 @@ def test_existing_paths_are_locked_and_missing_ones_must_not_exist(workspace):
     layout = resolve_layout(SandboxPolicy(writable=(str(workspace),)), "/tmp")
     assert _names(layout.locked, workspace) == {".git/hooks", ".git/config"}
     assert _names(layout.must_not_exist, workspace) == {".ostler", ".mcp.json", ".vscode"}
-    assert _names(layout.checked_afterwards, workspace) == {".git/commondir", ".git/config.worktree", *SETTINGS_PATHS}
+    assert _names(layout.checked_afterwards, workspace) == {
+        *(".git/commondir", ".git/config.worktree", "opencode.json", "opencode.jsonc"),
+        *SETTINGS_PATHS,
+    }
     assert _names(layout.must_not_move, workspace) == {".git"}
 
 

@@ -1,12 +1,12 @@
 """The output of `ostler config`: the effective config with origins, the schema, and all problems."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from tests.stored_examples import rewrite
 
 from ostler.settings.config_report import check_files, format_settings
 from ostler.settings.json_schema import json_schema
@@ -51,8 +51,7 @@ def test_shown_config_matches_golden_file(tree: Any, origin: bool) -> None:
     text = format_settings(tree.load(OSTLER_MAX_STEPS="7"), with_origin=origin)
     text = text.replace(str(tree.user_home), "~").replace(str(tree.work), ".")
     golden = DATA / ("show_origin.jsonc" if origin else "show.jsonc")
-    if os.environ.get("OSTLER_WRITE_GOLDEN"):
-        golden.write_text(text)
+    rewrite(golden, text)
     assert text == golden.read_text()
 
 
@@ -178,6 +177,5 @@ def test_schema_matches_golden_file(tree: Any) -> None:
     """The schema is public, so a change of it must be visible in review."""
     text = json.dumps(json_schema(), indent=1) + "\n"
     golden = DATA / "config.schema.json"
-    if os.environ.get("OSTLER_WRITE_GOLDEN"):
-        golden.write_text(text)
+    rewrite(golden, text)
     assert text == golden.read_text()

@@ -22,7 +22,7 @@ PROFILES = {
 def load_profile(tree: Any, config: dict[str, Any], env: dict[str, str] | None = None, **flags: str) -> Profile | None:
     tree.user(json.dumps(config))
     env = {**tree.env, **(env or {})}
-    return active_profile(tree.load(**(env)), env, **flags)
+    return active_profile(tree.load(**(env)), env, flags)
 
 
 def require(profile: Profile | None) -> Profile:
@@ -71,7 +71,7 @@ def test_no_profile_without_config(tree: Any) -> None:
     ],
 )
 def test_chosen_model(tree: Any, config: dict[str, Any], flag: str, expected: tuple[str, str, str]) -> None:
-    found = require(load_profile(tree, config, flag_model=flag))
+    found = require(load_profile(tree, config, model=flag))
     assert (found.name, found.model, found.base_url) == expected
 
 
@@ -105,12 +105,12 @@ def test_unknown_profile_error_lists_the_profiles(tree: Any, config: dict[str, A
 
 def test_unknown_model_needs_a_valid_active_profile(tree: Any) -> None:
     with pytest.raises(UsageError, match="which is not a profile"):
-        load_profile(tree, {"models": {**PROFILES, "active": "zz"}}, flag_model="any")
-    assert require(load_profile(tree, {"models": {**PROFILES, "active": "zz"}}, flag_model="c")).name == "c"
+        load_profile(tree, {"models": {**PROFILES, "active": "zz"}}, model="any")
+    assert require(load_profile(tree, {"models": {**PROFILES, "active": "zz"}}, model="c")).name == "c"
 
 
 def test_another_model_at_the_same_endpoint_has_unknown_limits(tree: Any) -> None:
-    found = require(load_profile(tree, {"models": {**PROFILES, "active": "a"}}, flag_model="else"))
+    found = require(load_profile(tree, {"models": {**PROFILES, "active": "a"}}, model="else"))
     assert (found.context, found.price, found.key_from) == (None, None, "profile")
     assert require(load_profile(tree, {"models": {**PROFILES, "active": "a"}})).context == 9
 
@@ -137,7 +137,7 @@ def test_precedence_of_keys(tree: Any, first: int) -> None:
             tree,
             {"models": {"profiles": [profile]}},
             env=keys | dict.fromkeys(OTHER_VENDORS, "other"),
-            flag_key=keys.pop("flag"),
+            api_key=keys.pop("flag"),
         )
     )
     assert (found.key_from, found.key and found.key.reveal()) == (names[first], f"key-of-{names[first]}")
@@ -168,7 +168,7 @@ def test_vendor_key_is_sent_only_to_that_vendor(tree: Any, url: str, variable: s
     found = require(load_profile(tree, {"provider": {"base_url": url}}, env=env))
     assert (found.key_from, found.key.reveal() if found.key else "") == (variable, variable)
     other = {"provider": {"base_url": "https://api.openai.com/v1"}}
-    found = require(load_profile(tree, other, env=env, flag_base_url=url))
+    found = require(load_profile(tree, other, env=env, base_url=url))
     assert (found.key_from, found.key.reveal() if found.key else "") == (variable, variable)
 
 
@@ -179,7 +179,7 @@ def test_variables_of_a_provider_are_not_sent_to_another_base_url(tree: Any) -> 
     }
     env = {"P_KEY": "p"}
     assert require(load_profile(tree, config, env=env)).key_from == "P_KEY"
-    assert require(load_profile(tree, config, env=env, flag_base_url="http://127.0.0.1:1/v1")).key is None
+    assert require(load_profile(tree, config, env=env, base_url="http://127.0.0.1:1/v1")).key is None
     other = env | {"OSTLER_BASE_URL": "https://other.example/v1"}
     assert require(load_profile(tree, config, env=other)).key is None
 
@@ -240,9 +240,9 @@ def test_opencode_package_selects_the_api(tree: Any) -> None:
 )
 def test_base_url_can_be_overridden(tree: Any, env: dict[str, str], flag: str, url: str) -> None:
     config = {"models": {**PROFILES, "active": "a"}}
-    assert require(load_profile(tree, config, env=env, flag_base_url=flag)).base_url == url
+    assert require(load_profile(tree, config, env=env, base_url=flag)).base_url == url
     if env:
-        alone = require(load_profile(tree, {}, env={**env, "AGENT_MODEL": "m"}, flag_base_url=flag))
+        alone = require(load_profile(tree, {}, env={**env, "AGENT_MODEL": "m"}, base_url=flag))
         assert (alone.base_url, alone.model) == (url, "m")
 
 
@@ -327,7 +327,7 @@ def test_only_the_active_profile_needs_its_variables(tree: Any) -> None:
     profiles = [{"name": "p", "baseUrl": "http://x"}, {"name": "q", "baseUrl": "http://x", "apiKey": "{env:UNSET}"}]
     config = {"models": {"profiles": profiles, "active": "p"}}
     assert require(load_profile(tree, config)).name == "p"
-    assert require(load_profile(tree, config, env={"OSTLER_API_KEY": "k"}, flag_model="q")).key_from == "OSTLER_API_KEY"
+    assert require(load_profile(tree, config, env={"OSTLER_API_KEY": "k"}, model="q")).key_from == "OSTLER_API_KEY"
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_only_the_active_profile_is_resolved(tree: Any) -> None:
     profiles = [{"name": "p", "baseUrl": "http://x"}, {"name": "q", "baseUrl": "http://x", "apiKey": "{file:gone}"}]
     assert require(load_profile(tree, {"models": {"profiles": profiles, "active": "p"}})).name == "p"
     assert (
-        require(load_profile(tree, {"models": {"profiles": profiles, "active": "q"}}, flag_key="k")).key_from == "flag"
+        require(load_profile(tree, {"models": {"profiles": profiles, "active": "q"}}, api_key="k")).key_from == "flag"
     )
 
 

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from ostler.app.session_storage import EphemeralStore, FileStore
 from ostler.core.events import Envelope, MessageDone, SessionOpened, TurnEnded, TurnStarted
 from ostler.core.message import Message
 from ostler.core.prompt import Prompt, TextContent
 from ostler.journal.log_file import CURRENT_SESSION
 from ostler.settings.effective import Settings
 from ostler.settings.home import project_id
+from ostler.storage.session_stores import EphemeralStore, FileStore
 from ostler.storage.sqlite_database import SqliteDatabase
 from ostler.storage.sqlite_store import SqliteSessions
 

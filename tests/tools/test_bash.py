@@ -2,13 +2,13 @@
 
 import pytest
 
-from ostler.app.session_workspace import SessionShell, SessionWorkspace
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.permission import Rule
 from ostler.core.tools import ToolCall
 from ostler.policy.verdict import Policy, evaluate_permission
 from ostler.testing.session_fixture import ALLOW_ALL, open_test_session
 from ostler.tools.bash import BashParams, BashTool
+from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
 
 
 @pytest.fixture

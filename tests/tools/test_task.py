@@ -3,6 +3,7 @@
 import pytest
 
 from ostler.core.events import PermissionDecided
+from ostler.core.permission import Rule
 from ostler.core.tools import ToolResult
 from ostler.policy.verdict import Policy
 
@@ -33,7 +34,7 @@ async def test_task_without_a_spawner_fails(harness):
 
 
 async def test_rules_match_the_agent(make_harness):
-    harness = make_harness(policy=Policy(interactive=False))
+    harness = make_harness(policy=Policy((Rule("task", "build", "deny"),)))
     result = await harness.call("task", {"prompt": "look", "agent": "build"})
     assert result.status == "denied"
     (decided,) = harness.events(PermissionDecided)

@@ -9,18 +9,18 @@ import msgspec
 
 from ostler import __version__
 from ostler.app.command_services import LocalCommandServices
-from ostler.app.project_paths import workspace_path
-from ostler.app.run_options import RunOptions
 from ostler.app.session_manager import LocalSessionManager
-from ostler.app.trusted_settings import load_settings
 from ostler.core.protocols import Workspace
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.frontend import AcpAgentFrontend
 from ostler.frontends.acp_agent.stdio import StdioTransport
+from ostler.knowledge.trusted_settings import load_settings
+from ostler.settings.project_paths import workspace_path
+from ostler.settings.run_options import RunOptions
 from ostler.text.stderr import notify
 
 if TYPE_CHECKING:
-    from ostler.app.editor_file_gate import EditorFileGate
+    from ostler.frontends.acp_agent.editor_file_gate import EditorFileGate
 
 
 class AcpAgentServer(msgspec.Struct, frozen=True):
@@ -66,9 +66,9 @@ class EditorWorkspaces:
             capabilities = editor.capabilities = msgspec.structs.replace(capabilities, terminal=False)
         if not (capabilities.fs.read_text_file or capabilities.fs.write_text_file or capabilities.terminal):
             return None
-        from ostler.app.editor_file_gate import EditorFileGate
-        from ostler.app.editor_shell import EditorShell
-        from ostler.app.editor_workspace import EditorWorkspace
+        from ostler.frontends.acp_agent.editor_file_gate import EditorFileGate
+        from ostler.frontends.acp_agent.editor_shell import EditorShell
+        from ostler.frontends.acp_agent.editor_workspace import EditorWorkspace
 
         root = workspace_path(cwd)
         sandbox = load_settings(root, trust=self._options.trust).config.security.sandbox

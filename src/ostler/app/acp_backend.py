@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 
 from ostler import __version__
-from ostler.app.acp_agent_config import find_agent
+from ostler.app.backends import ACP_PREFIX
 from ostler.app.project import Project
 from ostler.app.tool_host import builtin_tools, other_tools
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.backends.acp.client_requests import ClientServices
 from ostler.core.protocols import Tool, Workspace
 from ostler.core.sessions import OpenSessionRequest
+from ostler.knowledge.acp_agents import find_agent
 from ostler.stdio_rpc.program import Launch
 from ostler.tools.bash import BashTool
 from ostler.tools.host import LocalToolHost
@@ -26,7 +27,6 @@ from ostler.tools.protocol.write_text_file import WriteTextFileTool
 from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.jsonrpc import Mirror
 
-PREFIX = "acp:"
 _AGENT_OPTIONS = ("model", "thinking")
 
 
@@ -74,7 +74,8 @@ class AcpParts:
             services.terminal,
             services.answers,
         )
-        self.name = f"acp:{plan.launch.name}"
+        self.agent = plan.launch.name
+        self.name = f"{ACP_PREFIX}{self.agent}"
         self.tools = PreApprovedToolRunner(host, approvals)
         self.backend = AcpBackend(plan, client_services, observer, mirror)
 
@@ -86,7 +87,7 @@ def make_acp_parts(
 
     The model flags of the command line are passed to the agent as session options.
     """
-    agent = find_agent(request.backend.removeprefix(PREFIX), "", project.path, project.settings)
+    agent = find_agent(request.backend.removeprefix(ACP_PREFIX), "", project.path, project.settings)
     entry = agent.entry
     launch = Launch(entry.command, entry.args, agent.environment(os.environ), project.root, agent.name)
     plan = AcpSessionPlan(

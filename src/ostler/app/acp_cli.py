@@ -6,13 +6,10 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from ostler import __version__
-from ostler.app.acp_agent_config import find_agent, read_mcp_servers
+from ostler.access.acp_policy import acp_policy
 from ostler.app.acp_backend import AcpParts, OfferedServices
-from ostler.app.acp_policy import acp_policy
 from ostler.app.composition import compose
 from ostler.app.project import Project
-from ostler.app.session_workspace import SessionShell, SessionWorkspace
-from ostler.app.trusted_settings import count_untrusted, find_trust_store
 from ostler.backends.acp.agent_client import AcpAgentClient
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.backends.acp.connection import connect_agent
@@ -20,12 +17,15 @@ from ostler.core.errors import UsageError
 from ostler.frontends.acp_cli.flags import AcpFlags
 from ostler.frontends.acp_cli.run import AcpCliRun
 from ostler.journal.memory_journal import MemoryJournal
+from ostler.knowledge.acp_agents import find_agent, read_mcp_servers
 from ostler.knowledge.acp_trust import project_file
+from ostler.knowledge.trusted_settings import count_untrusted, find_trust_store
 from ostler.session.session import LocalSession
 from ostler.stdio_rpc.program import Launch
 from ostler.text.stderr import notify
 from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.jsonrpc import Mirror
+from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
 
 
 def run_acp(flags: AcpFlags) -> int:

@@ -6,26 +6,49 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.app.active_agent import ActiveAgent
-from ostler.app.engine import make_engine
-from ostler.app.internal_agents import make_internal_agents
-from ostler.app.model_choice import ModelAnnouncer, ModelChoice
+from ostler.access.active_agent import ActiveAgent
+from ostler.access.run_permissions import own_tools_note
+from ostler.app.engine import make_engine, make_internal_agents
 from ostler.app.project import Project
-from ostler.app.run_options import RunOptions
-from ostler.app.run_permissions import own_tools_note
 from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.backends.engine.plugins.validation import no_changed_files
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Backend, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest
+from ostler.models.model_choice import ModelAnnouncer, ModelChoice
 from ostler.session.session import Spawner
+from ostler.settings.run_options import RunOptions
 
 if TYPE_CHECKING:
-    from ostler.app.undo import SessionUndo
+    from ostler.workspace.session_undo import SessionUndo
 
 ACP_PREFIX = "acp:"
 ZERO = "agent_zero"
+
+
+class BackendKind(msgspec.Struct, frozen=True):
+    """What is known about a backend before it is made; the others are in its `SessionInfo`.
+
+    `runs_own_tools` as there. With `has_own_history`, a resumed session needs the same backend. With `takes_model`, the
+    model flags replace the options of a resumed session.
+    """
+
+    runs_own_tools: bool = False
+    has_own_history: bool = False
+    takes_model: bool = False
+
+
+_KINDS = {
+    "engine": BackendKind(takes_model=True),
+    "acp": BackendKind(runs_own_tools=True, has_own_history=True),
+    ZERO: BackendKind(has_own_history=True),
+}
+
+
+def backend_kind(name: str) -> BackendKind:
+    """Return the traits of a backend by its name, such as `engine` or `acp:NAME`."""
+    return _KINDS.get(name.partition(":")[0], BackendKind())
 
 
 class SessionDraft(msgspec.Struct):
@@ -74,7 +97,7 @@ class BackendMaker:
         hooks = draft.project.hooks
         if not hooks:
             return made
-        from ostler.app.hooks import HookedBackend
+        from ostler.hooks.hooked_backend import HookedBackend
 
         return msgspec.structs.replace(made, backend=HookedBackend(made.backend, hooks))
 
@@ -98,7 +121,7 @@ class BackendMaker:
         from ostler.app.acp_backend import make_acp_parts
 
         parts = make_acp_parts(draft.project, draft.request, workspace, draft.options.model)
-        self._notify(own_tools_note(parts.name, ephemeral=draft.options.ephemeral))
+        self._notify(own_tools_note(parts.agent, ephemeral=draft.options.ephemeral))
         return MadeBackend(parts.name, parts.backend, parts.tools)
 
     def _make_zero(self, draft: SessionDraft, workspace: Workspace) -> MadeBackend:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.app.project_paths import project_folder, workspace_path
-from ostler.app.run_options import RunOptions
-from ostler.app.trusted_settings import load_settings
 from ostler.core.protocols import Session, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
 from ostler.frontends.repl.console import Console
 from ostler.frontends.repl.frontend import ReplFrontend
 from ostler.frontends.repl.plain_console import PlainConsole
+from ostler.knowledge.trusted_settings import load_settings
 from ostler.rendering.style import THEMES, Styler, is_colour_enabled, terminal_columns
 from ostler.settings.effective import Settings
+from ostler.settings.project_paths import project_folder, workspace_path
+from ostler.settings.run_options import RunOptions
 from ostler.text.sanitise import sanitise
 
 if TYPE_CHECKING:

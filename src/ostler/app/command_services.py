@@ -8,23 +8,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ostler.app.environment_info import git_branch, sandbox_name
-from ostler.app.open_mcp_sources import open_source
-from ostler.app.project_paths import project_folder
-from ostler.app.run_options import RunOptions
-from ostler.app.trusted_settings import load_settings
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Session, SessionManager
 from ostler.core.sessions import SessionQuery, SessionSummary
 from ostler.interaction.services import TYPED, BuiltPrompt, Direction, NamedItem, PromptSource, RunTool
+from ostler.knowledge.environment_info import git_branch, sandbox_name
+from ostler.knowledge.trusted_settings import load_settings
+from ostler.mcp.open_sources import open_source
 from ostler.settings.home import project_id
+from ostler.settings.project_paths import project_folder
+from ostler.settings.run_options import RunOptions
 from ostler.workspace.file_index import FileIndex, list_matching_paths
 
 if TYPE_CHECKING:
     from ostler.app.project import Project
-    from ostler.app.prompt_builder import PromptBuilder
-    from ostler.app.session_admin import SessionAdmin
+    from ostler.interaction.prompt_builder import PromptBuilder
     from ostler.settings.effective import Settings
+    from ostler.storage.session_admin import SessionAdmin
 
 T = TypeVar("T")
 FIRST_SCAN_SECONDS = 0.05
@@ -55,9 +55,7 @@ class LocalCommandServices:
 
     def _prompt_builder(self, session_id: str = "") -> "PromptBuilder":
         """Return a builder that also attaches files outside the workspace, because the user typed the path."""
-        from ostler.app.prompt_builder import PromptBuilder
-
-        return PromptBuilder(self._load_project(), allow_outside=True, mcp=open_source(session_id))
+        return self._load_project().prompt_builder(allow_outside=True, mcp=open_source(session_id))
 
     def _load_project(self) -> "Project":
         from ostler.app.project import Project
@@ -70,7 +68,7 @@ class LocalCommandServices:
     # -- files ---------------------------------------------------------------------------------------------------
 
     async def undo(self, direction: Direction, turns: Sequence[str], session_id: str) -> Sequence[str]:
-        from ostler.app.undo import apply_undo, open_checkpoints
+        from ostler.workspace.session_undo import apply_undo, open_checkpoints
 
         checkpoints = open_checkpoints(self._cwd, project_folder(self._cwd))
         try:
@@ -79,14 +77,19 @@ class LocalCommandServices:
             checkpoints.close()
 
     def undo_gaps(self) -> Sequence[str]:
-        from ostler.app.undo_gaps import ReportedGaps
+        from ostler.workspace.undo_gaps import ReportedGaps
 
         return ReportedGaps(project_folder(self._cwd)).reported()
 
     async def diff(self, path: str) -> str:
-        from ostler.app.working_tree_diff import diff_working_tree
+        from ostler.app.workspace import make_workspace
+        from ostler.tools.working_tree_diff import diff_working_tree
 
-        return await diff_working_tree(self._load_project(), self._options, path)
+        workspace = make_workspace(self._load_project(), self._options, interactive=False)
+        try:
+            return await diff_working_tree(workspace, path)
+        finally:
+            await workspace.aclose()
 
     def memory(self) -> str:
         found = (name for name in RULES_FILES if (self._cwd / name).is_file())
@@ -110,13 +113,13 @@ class LocalCommandServices:
     # -- choices -------------------------------------------------------------------------------------------------
 
     async def models(self) -> Sequence[str]:
-        from ostler.app.available_models import list_models
+        from ostler.models.model_choice import list_models
 
         return await list_models(self._load_settings(), self._options.model)
 
     def profiles(self) -> Sequence[NamedItem]:
-        from ostler.app.available_models import active_name
         from ostler.http.url import strip_secrets
+        from ostler.models.model_choice import active_name
         from ostler.settings.model_catalogue import list_candidates
 
         settings = self._load_settings()
@@ -166,7 +169,7 @@ class LocalCommandServices:
         source = open_source(session.id)
         if source is None:
             return []
-        from ostler.app.mcp import apply_action, status_lines
+        from ostler.mcp.configured_servers import apply_action, status_lines
 
         return await apply_action(session, source, action.split()) if action else status_lines(session, source)
 
@@ -199,7 +202,7 @@ class LocalCommandServices:
         return str(file)
 
     async def _with_admin(self, work: "Callable[[SessionAdmin], T]") -> T:
-        from ostler.app.session_admin import SessionAdmin
+        from ostler.storage.session_admin import SessionAdmin
 
         if self._options.ephemeral:
             raise UsageError("sessions are not saved with --ephemeral", hint="start without it")
@@ -221,12 +224,13 @@ class LocalCommandServices:
         return sandbox_name(self._load_settings().config.security.sandbox)
 
     def context(self, session: Session) -> Sequence[str]:
-        from ostler.app.context_usage import context_lines
+        from ostler.app.engine import compaction_settings
+        from ostler.backends.engine.context_usage import context_lines
 
-        return context_lines(session, self._load_settings().config.compaction)
+        return context_lines(session, compaction_settings(self._load_settings()))
 
     async def doctor(self) -> Sequence[str]:
-        from ostler.app.doctor import run_checks
+        from ostler.doctor.checks import run_checks
 
         marks = {"ok": "✓", "warning": "–", "error": "✗"}
         return [
@@ -235,8 +239,8 @@ class LocalCommandServices:
         ]
 
     def take_unsent_prompts(self) -> str:
-        from ostler.app.session_storage import session_store
         from ostler.session.unsent_prompts import take_unsent_prompts
+        from ostler.storage.session_stores import session_store
 
         return (
             ""

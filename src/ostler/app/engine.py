@@ -1,12 +1,10 @@
 """Builds the engine backend: model, tools, system prompt, limits and checks."""
 
+import os
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from ostler.app.model_choice import ModelChoice
 from ostler.app.project import Project
-from ostler.app.project_knowledge import ProjectKnowledge
-from ostler.app.run_options import RunOptions
 from ostler.backends.engine.backend import Engine
 from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.plugins.budget import Budget
@@ -15,14 +13,21 @@ from ostler.backends.engine.plugins.limits import TurnLimits
 from ostler.backends.engine.plugins.plugin import BUILT_IN_AGENTS
 from ostler.backends.engine.plugins.validation import ChangedFiles, ValidationChecks, no_changed_files
 from ostler.backends.engine.request_prefix import ProjectPrompt
-from ostler.backends.engine.role import FindRole, no_roles
 from ostler.backends.engine.text_edits.text_editing import TextEditing
 from ostler.core.package_data import read_text
 from ostler.core.protocols import ToolRunner
 from ostler.core.tools import ToolSpec
+from ostler.knowledge.agent_definition import AgentRole, FindRole, no_roles
+from ostler.knowledge.project_knowledge import ProjectKnowledge
 from ostler.knowledge.prompt_sections import PromptSection
+from ostler.models.model_choice import ModelChoice, embedded_name
 from ostler.settings.effective import Settings
+from ostler.settings.model_profiles import Profile, active_profile
+from ostler.settings.run_options import RunOptions
 from ostler.settings.schema import ValidationConfig
+from ostler.settings.vendors import host_of
+
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
 
 def make_engine(
@@ -41,14 +46,14 @@ def make_engine(
     `may_write` is whether the policy may allow changes of files.
     """
     settings, knowledge = project.settings, project.knowledge
-    compaction, sections = settings.config.compaction, cache(lambda: prompt_sections(project, tools.specs()))
+    sections = cache(lambda: prompt_sections(project, tools.specs()))
     find_checks = knowledge.checks if settings.config.validation.enabled else _no_checks
     engine = Engine(
         make_model=model.make,
         tools=tools.specs,
         system=lambda: join_sections(sections()),
         limits=turn_limits(settings, options),
-        compaction=CompactionSettings(compaction.auto, compaction.prune, compaction.threshold),
+        compaction=compaction_settings(settings),
         roles=roles,
         checks=_make_checks(knowledge, settings.config.validation, changed_files),
         budget=budget,
@@ -77,6 +82,12 @@ def _make_checks(
         if validation.enabled
         else ValidationChecks()
     )
+
+
+def compaction_settings(settings: Settings) -> CompactionSettings:
+    """Return when and how the history is shortened."""
+    compaction = settings.config.compaction
+    return CompactionSettings(compaction.auto, compaction.prune, compaction.threshold)
 
 
 def tree_budget(settings: Settings, options: RunOptions) -> Budget:
@@ -108,3 +119,18 @@ def prompt_sections(project: Project, tools: Sequence[ToolSpec] = ()) -> list[Pr
     """Return the sections of the system prompt, each with its name and origin."""
     with_skills = any(tool.name == "skill" for tool in tools)
     return project.knowledge.prompt_sections(read_text("backends/engine/system.md"), with_skills=with_skills)
+
+
+def make_internal_agents(settings: Settings, options: RunOptions, role: Callable[[str], AgentRole]) -> InternalAgents:
+    """Build the internal agents. A local model only makes titles if `session.titles` is `always`."""
+    titles = settings.config.session.titles
+    flags = options.model
+    if titles == "never" or options.ephemeral or embedded_name(settings, flags):
+        return InternalAgents(role)
+    profile = active_profile(settings, os.environ, flags)
+    return InternalAgents(role, titles == "always" or not _is_local(profile), profile.small if profile else "")
+
+
+def _is_local(profile: Profile | None) -> bool:
+    """Return whether the model runs on this machine, judging by its address."""
+    return profile is None or not profile.base_url or host_of(profile.base_url) in LOCAL_HOSTS

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.app.open_mcp_sources import open_source
+from ostler.access.run_permissions import describe_permissions
 from ostler.app.project import Project
-from ostler.app.prompt_builder import PromptBuilder
-from ostler.app.run_options import RunOptions
-from ostler.app.run_permissions import describe_permissions
 from ostler.app.session_manager import LocalSessionManager
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.prompt import Prompt, TextContent
@@ -25,7 +22,9 @@ from ostler.frontends.headless.outputs import RunOutput, make_output
 from ostler.frontends.headless.summary import SummaryBuilder
 from ostler.interaction.services import PromptSource, active_agent
 from ostler.knowledge.agent_loader import DEFAULT_AGENT
+from ostler.mcp.open_sources import open_source
 from ostler.rendering.style import Styler, is_colour_enabled, terminal_columns
+from ostler.settings.run_options import RunOptions
 from ostler.text.stderr import notify
 
 UNATTENDED_HINT = "select the agent with --agent, or use the chat, which asks you"
@@ -73,14 +72,15 @@ class HeadlessRun(msgspec.Struct, frozen=True):
     async def _build_prompt(self, add_instructions: Callable[[str], str], session: Session) -> Prompt:
         """Build the prompt and print what the run may do; `add_instructions` adds the answer's required format."""
         project = Project.load(self.options.cwd, trust=self.options.trust)
-        builder = PromptBuilder(project, allow_outside=self.options.yolo, mcp=open_source(session.id))
+        builder = project.prompt_builder(allow_outside=self.options.yolo, mcp=open_source(session.id))
         source = PromptSource(active_agent(session), self.prompt if self.is_piped else "", session_id=session.id)
         built = await builder.build(self.prompt, session.call, source)
         if built.questions:
             raise UsageError(f"the prompt would {' and '.join(built.questions)}", hint=UNATTENDED_HINT)
         agent = _working_agent(session, built.prompt)
+        external_agent = session.info.agent_name if session.info.runs_own_tools else ""
         notify(
-            describe_permissions(project.settings, self.options, project.agents, agent, backend=session.info.backend)
+            describe_permissions(project.settings, self.options, project.agents, agent, external_agent=external_agent)
         )
         for line in built.notices:
             notify(line)

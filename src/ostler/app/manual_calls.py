@@ -2,16 +2,27 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ostler.app.run_options import RunOptions
+from ostler import __version__
+from ostler.access.session_policy import make_policy
+from ostler.app.composition import compose
+from ostler.app.project import Project
+from ostler.app.tool_host import make_mcp_source, make_tool_host
+from ostler.app.workspace import make_workspace
+from ostler.backends.none import NoBackend
 from ostler.core.errors import ToolError
 from ostler.core.protocols import Workspace
 from ostler.core.tools import ToolCall, ToolResult
+from ostler.journal.memory_journal import MemoryJournal
 from ostler.session.session import LocalSession
+from ostler.settings.run_options import RunOptions
 from ostler.tools.host import LocalToolHost, failed_result
+
+if TYPE_CHECKING:
+    from ostler.access.explanation import Explanation
 
 Notify = Callable[[str], None]
 # Calls whose effect would be lost when a session of one call ends.
@@ -74,15 +85,6 @@ async def open_manual_calls(
 
     With `interactive` the caller answers approval requests and questions.
     """
-    from ostler import __version__
-    from ostler.app.composition import compose
-    from ostler.app.project import Project
-    from ostler.app.session_policy import make_policy
-    from ostler.app.session_workspace import make_workspace
-    from ostler.app.tool_host import make_mcp_source, make_tool_host
-    from ostler.backends.none import NoBackend
-    from ostler.journal.memory_journal import MemoryJournal
-
     project = Project.load(options.cwd, trust=options.trust)
     for note in (*project.settings.notes, *map(str, project.settings.problems)):
         notify(note)
@@ -102,3 +104,17 @@ async def open_manual_calls(
         yield ManualCalls(session, host, workspace)
     finally:
         await session.aclose()
+
+
+async def explain_call(options: RunOptions, call: ToolCall, *, interactive: bool) -> "Explanation":
+    """Explain what the policy of a session decides about a call, without running it."""
+    from ostler.access.explanation import explain
+
+    project = Project.load(options.cwd, trust=options.trust)
+    workspace = make_workspace(project, options, interactive=interactive)
+    try:
+        permission = await make_tool_host(project, workspace).permission(call)
+    finally:
+        await workspace.aclose()
+    policy = make_policy(project.settings, options, interactive=interactive)
+    return explain(permission, policy, tuple(project.grants().rules()))

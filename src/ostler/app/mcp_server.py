@@ -9,12 +9,12 @@ from functools import partial
 
 from ostler import __version__
 from ostler.app.manual_calls import open_manual_calls
-from ostler.app.run_options import RunOptions
 from ostler.core.protocols import Session
 from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.acp_agent.stdio import StdioTransport
 from ostler.frontends.mcp_server.frontend import serve
 from ostler.frontends.mcp_server.handler import McpServerHandler
+from ostler.settings.run_options import RunOptions
 from ostler.text.stderr import notify
 
 

@@ -1,24 +1,26 @@
 """A project: a folder with its settings and the definitions in its files, each read once."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ostler.app.project_knowledge import BuiltinKnowledge, ProjectKnowledge
-from ostler.app.project_paths import project_folder, project_grants, workspace_path
-from ostler.app.trusted_settings import count_untrusted, find_trust_store, load_settings
 from ostler.knowledge.agent_definition import AgentDefinition
+from ostler.knowledge.project_knowledge import BuiltinKnowledge, ProjectKnowledge
+from ostler.knowledge.trusted_settings import count_untrusted, find_trust_store, load_settings
 from ostler.session.masking import MaskSecrets, make_mask
 from ostler.settings.effective import Settings
 from ostler.settings.grants import ProjectGrants
 from ostler.settings.home import project_id
 from ostler.settings.known_secrets import secrets_in_use
+from ostler.settings.project_paths import project_folder, project_grants, workspace_path
 
 if TYPE_CHECKING:
-    from ostler.app.hooks import HookRunner
+    from ostler.hooks.hook_runner import HookRunner
+    from ostler.interaction.prompt_builder import PromptBuilder
+    from ostler.mcp.tool_source import McpToolSource
 
 MAX_PROBLEMS_SHOWN = 8
 
@@ -53,9 +55,9 @@ class Project:
         project.folder = ""
         return project
 
-    @cached_property
-    def agents(self) -> dict[str, AgentDefinition]:
-        return self.knowledge.agents(trusted=self.settings.trusted)
+    @property
+    def agents(self) -> Mapping[str, AgentDefinition]:
+        return self.knowledge.agents
 
     def task_agents(self) -> dict[str, str]:
         """Return the agents that accept tasks with their descriptions; empty if subagents are disabled."""
@@ -71,9 +73,25 @@ class Project:
         hooks, trust = self.knowledge.hooks(), find_trust_store()
         if not hooks and not (trust and trust.has_hooks_nearby(self.path)):
             return None
-        from ostler.app.hooks import HookRunner
+        from ostler.hooks.hook_runner import HookRunner
 
         return HookRunner(hooks, self.knowledge.workspace_folder, trust)
+
+    def prompt_builder(self, *, allow_outside: bool, mcp: "McpToolSource | None" = None) -> "PromptBuilder":
+        """Return the builder of prompts; with `allow_outside` mentioned files may be outside the workspace.
+
+        `mcp` has the servers whose resources can be mentioned and whose prompts are commands.
+        """
+        from ostler.interaction.prompt_builder import PromptBuilder
+
+        return PromptBuilder(
+            self.path,
+            self.settings,
+            self.knowledge,
+            allow_outside=allow_outside,
+            resources=mcp.resources if mcp else None,
+            server_prompts=mcp.prompts if mcp else None,
+        )
 
     def data_folder(self) -> Path:
         """Return the folder where Ostler stores data about this project."""
@@ -94,7 +112,7 @@ class Project:
             notify(note)
         if count := count_untrusted(self.path, settings):
             notify(f"{count} project settings are ignored until you trust them: review them with `ostler trust`")
-        problems = self.knowledge.problems(trusted=settings.trusted)
+        problems = self.knowledge.problems()
         for problem in problems[:MAX_PROBLEMS_SHOWN]:
             notify(problem)
         if len(problems) > MAX_PROBLEMS_SHOWN:

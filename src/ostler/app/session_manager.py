@@ -9,27 +9,28 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler import __version__
-from ostler.app.active_agent import ActiveAgent
-from ostler.app.backends import ACP_PREFIX, ZERO, BackendMaker, SessionDraft
+from ostler.access.active_agent import ActiveAgent
+from ostler.access.session_policy import make_policy
+from ostler.app.backends import BackendMaker, SessionDraft, backend_kind
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
-from ostler.app.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.app.project import Project
-from ostler.app.run_options import RunOptions
-from ostler.app.session_policy import make_policy
-from ostler.app.session_storage import EphemeralStore, FileStore
-from ostler.app.session_workspace import SessionWorkspace, clean_up_killed_sessions, make_workspace
 from ostler.app.tool_host import make_mcp_source, make_tool_host
+from ostler.app.workspace import make_workspace
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.core.protocols import Backend, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
+from ostler.models.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.session.session import LocalSession, Spawner
+from ostler.settings.run_options import RunOptions
+from ostler.storage.session_stores import EphemeralStore, FileStore
+from ostler.workspace.session_workspace import SessionWorkspace, clean_up_killed_sessions
 
 if TYPE_CHECKING:
     from ostler.app.subagents import Subagents
-    from ostler.app.undo import SessionUndo
     from ostler.core.store import Store
     from ostler.mcp.tool_source import McpToolSource
+    from ostler.workspace.session_undo import SessionUndo
 
 
 class LocalSessionManager:
@@ -96,7 +97,7 @@ class LocalSessionManager:
         spawner = self._make_spawner(project, access, own, store, budget, mcp) if own and task_agents else None
         undo: SessionUndo | None = None
         if workspace and self._may_change(request):
-            from ostler.app.undo import make_undo
+            from ostler.app.workspace import make_undo
 
             undo = make_undo(project, self._options, own)
         if tools is None:
@@ -142,7 +143,7 @@ class LocalSessionManager:
         if request.backend or self._options.backend:
             return msgspec.structs.replace(request, backend=request.backend or self._options.backend)
         previous = store.backend(session_id) if session_id else ""
-        if not previous.startswith(ACP_PREFIX) and previous != ZERO:
+        if not backend_kind(previous).has_own_history:
             return msgspec.structs.replace(request, backend="engine")
         self._notify(f"backend: {previous} (this session was started with it)")
         return msgspec.structs.replace(request, backend=previous)
@@ -156,8 +157,8 @@ class LocalSessionManager:
         return ActiveAgent(project.agents, policy, self._options, workspace.shell if workspace else None)
 
     def _may_change(self, request: OpenSessionRequest) -> bool:
-        """Return whether the session may change files; an ACP agent may always do so by itself."""
-        return request.backend.startswith(ACP_PREFIX) or request.interactive or self._options.write
+        """Return whether the session may change files; an agent with its own tools may always do so."""
+        return backend_kind(request.backend).runs_own_tools or request.interactive or self._options.write
 
     async def _choose_model(self, project: Project) -> ModelChoice:
         if project.root not in self._models:
@@ -169,7 +170,7 @@ class LocalSessionManager:
     def _initial_options(self, request: OpenSessionRequest, session: LocalSession) -> dict[str, str]:
         """Return the options to set at the start: flags override what a resumed session recorded."""
         flags, options = self._options.model, {"agent": self._options.agent} if self._options.agent else {}
-        if request.backend == "engine":
+        if backend_kind(request.backend).takes_model:
             overridden = {"model": flags.get("model") or flags.get("base_url"), "thinking": flags.get("thinking")}
             options |= {name: "" for name, flag in overridden.items() if flag and session.state.options.get(name)}
         return {**options, **request.options}

@@ -6,13 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ostler import __version__
-from ostler.app.active_agent import ActiveAgent
+from ostler.access.active_agent import ActiveAgent
 from ostler.app.composition import compose
 from ostler.app.engine import make_engine
-from ostler.app.model_choice import ModelAnnouncer, ModelChoice
 from ostler.app.project import Project
-from ostler.app.run_options import RunOptions
-from ostler.app.session_workspace import SessionWorkspace
 from ostler.app.tool_host import make_tool_host
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.core.display import Display
@@ -21,8 +18,12 @@ from ostler.core.events import ChildEnded, ChildStarted, TurnEnded
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.store import Store
 from ostler.core.tools import ChildTask, ToolResult
+from ostler.models.model_choice import ModelAnnouncer, ModelChoice
+from ostler.policy.profiles import PROFILES
 from ostler.session.child_session import ChildSession
 from ostler.session.session import LocalSession
+from ostler.settings.run_options import RunOptions
+from ostler.workspace.session_workspace import SessionWorkspace
 
 if TYPE_CHECKING:
     from ostler.mcp.tool_source import McpToolSource
@@ -78,7 +79,7 @@ class Subagents:
             project, model, tools, self._options, access.role, self._budget, may_write=access.may_write
         )
         engine.announce_model = partial(self._announcer.announce_child, model, task.agent)
-        deny_asks = policy.profile == "god_mode" and project.agents[task.agent].read_only
+        deny_asks = bool(PROFILES[policy.profile].allows) and project.agents[task.agent].read_only
         child = compose(
             project,
             backend=engine,

@@ -1,18 +1,23 @@
 """Builds the tool host with the built-in tools and the hooks."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ostler import __version__
 from ostler.app.project import Project
 from ostler.core.protocols import Tool, Workspace
 from ostler.core.sessions import McpServerRequest
 from ostler.core.tool_declarations import tool_names
 from ostler.settings.effective import Settings
+from ostler.settings.home import require_home
 from ostler.tools.host import LocalToolHost
 
 if TYPE_CHECKING:
+    from ostler.core.credentials import CredentialStore
+    from ostler.mcp.configured_servers import ServerMaker
     from ostler.mcp.tool_source import McpToolSource
 
 
@@ -29,14 +34,14 @@ def make_tool_host(
 
     With `owns_mcp` the MCP servers are started and stopped with the host; a child session uses those of its parent.
     """
-    tools = [*builtin_tools(project.settings), *project.knowledge.skill_tools()]
+    tools = project_tools(project)
     if task_agents:
         from ostler.tools.task import TaskTool
 
         tools.append(TaskTool(task_agents))
     if mcp is None:
         return LocalToolHost(tools, workspace, other_tools, is_offered, project.hooks)
-    from ostler.app.mcp import McpToolHost
+    from ostler.mcp.configured_servers import McpToolHost
 
     share = project.settings.config.limits.mcp_tools
     return McpToolHost(mcp, tools, workspace, other_tools, is_offered, project.hooks, owns_mcp=owns_mcp, share=share)
@@ -48,9 +53,34 @@ def make_mcp_source(
     """Return the MCP servers of the settings, and those passed in, as a source of tools; None if there are none."""
     if not project.settings.config.mcp and not passed_in:
         return None
-    from ostler.app.mcp import mcp_source
+    from ostler.mcp.configured_servers import mcp_source
 
-    return mcp_source(project.path, project.settings, passed_in, interactive=interactive)
+    return mcp_source(project.path, make_servers(project.settings, interactive=interactive), passed_in)
+
+
+def make_servers(settings: Settings, *, interactive: bool = False) -> "ServerMaker":
+    """Return what makes the MCP servers of a project."""
+    from ostler.mcp.configured_servers import ServerMaker
+
+    return ServerMaker(settings, open_credentials, __version__, interactive)
+
+
+def open_credentials() -> "CredentialStore":
+    """Return the store of keys and tokens."""
+    from ostler.credentials.store import LocalCredentials
+    from ostler.credentials.system_keyring import find_keyring
+
+    return LocalCredentials(require_home(os.environ), find_keyring(os.environ))
+
+
+def project_tools(project: Project) -> list[Tool[Any]]:
+    """Return the built-in tools, and the one that loads skills if there are any."""
+    tools, knowledge = builtin_tools(project.settings), project.knowledge
+    if knowledge.has_skills():
+        from ostler.tools.skill import SkillTool
+
+        tools.append(SkillTool(lambda: knowledge.skills))
+    return tools
 
 
 def builtin_tools(settings: Settings) -> list[Tool[Any]]:

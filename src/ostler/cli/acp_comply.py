@@ -56,9 +56,9 @@ def main(arguments: list[str]) -> int:
 
 def _configured_agent(name: str) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the command and the environment of an agent in the settings."""
-    from ostler.app.acp_agent_config import find_agent
-    from ostler.app.project_paths import workspace_path
-    from ostler.app.trusted_settings import load_settings
+    from ostler.knowledge.acp_agents import find_agent
+    from ostler.knowledge.trusted_settings import load_settings
+    from ostler.settings.project_paths import workspace_path
 
     cwd = workspace_path(".")
     agent = find_agent(name, "", cwd, load_settings(cwd))

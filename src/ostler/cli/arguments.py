@@ -4,9 +4,9 @@ import argparse
 import os
 from typing import Any, NoReturn, get_args
 
-from ostler.app.run_options import RunOptions
 from ostler.core.errors import UsageError
-from ostler.core.sessions import Mode, Profile
+from ostler.core.sessions import Mode, Profile, Thinking
+from ostler.settings.run_options import RunOptions
 
 _MODEL_FLAGS = ("model", "base_url", "api_key", "api_kind", "dialect", "thinking", "explain_cache")
 
@@ -43,15 +43,17 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
+    from ostler.settings.schema_models import ApiKind, DialectName
+
     group = parser.add_argument_group("model")
     group.add_argument("-m", "--model", metavar="NAME", help="a profile name, a model id, or embedded")
     group.add_argument("--base-url", metavar="URL", help="address of the model's endpoint")
     group.add_argument("--api-key", metavar="KEY", help="API key (safer: set OSTLER_API_KEY)")
-    group.add_argument("--api-kind", choices=("openai", "anthropic"), help="API of the endpoint")
+    group.add_argument("--api-kind", choices=get_args(ApiKind), help="API of the endpoint")
     group.add_argument(
-        "--dialect", choices=("native", "xnl", "text"), help="tool call format: native API calls, or calls in the text"
+        "--dialect", choices=get_args(DialectName), help="tool call format: native API calls, or calls in the text"
     )
-    group.add_argument("--thinking", choices=("off", "low", "medium", "high"), help="reasoning effort")
+    group.add_argument("--thinking", choices=get_args(Thinking), help="reasoning effort")
     group.add_argument(
         "--explain-cache",
         action="store_const",

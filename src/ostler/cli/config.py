@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _show(args: Namespace) -> int:
-    from ostler.app.trusted_settings import load_settings
+    from ostler.knowledge.trusted_settings import load_settings
     from ostler.settings.config_report import format_settings
 
     settings = load_settings(Path(args.cwd).resolve(), trust=args.trust_project)

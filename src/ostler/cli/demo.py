@@ -17,6 +17,6 @@ def main(arguments: list[str]) -> int:
     add_model(parser)
     args = parser.parse_args(arguments)
 
-    from ostler.app.demo.run import Demo
+    from ostler.demo.run import Demo
 
     return Demo(model_flags(args), recording=args.recording, keep=args.keep).run()

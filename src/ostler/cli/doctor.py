@@ -21,14 +21,14 @@ def main(arguments: list[str]) -> int:
     add_model(parser)
     args = parser.parse_args(arguments)
 
-    from ostler.app.doctor import check_sandbox, run_checks
+    from ostler.doctor.checks import check_sandbox, run_checks
     from ostler.rendering.style import Styler, is_colour_enabled
 
     paint = Styler(is_colour_enabled(sys.stdout, os.environ))
     if args.what == "sandbox":
         findings = asyncio.run(check_sandbox())
     elif args.what == "model":
-        from ostler.app.doctor_model import check_model
+        from ostler.doctor.model_check import check_model
 
         findings = asyncio.run(check_model(args.cwd, model_flags(args)))
     else:

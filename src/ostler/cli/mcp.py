@@ -6,7 +6,6 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from ostler.app.run_options import RunOptions
 from ostler.cli.arguments import (
     Parser,
     add_limit_options,
@@ -19,8 +18,8 @@ from ostler.core.errors import UsageError
 from ostler.text.stderr import notify
 
 DESCRIPTION = """MCP servers give models more tools. They are configured under `mcp` in ~/.ostler/config.json, in the
-project's .ostler/config.json, or in the project's .mcp.json; those of a project need `ostler trust`. MCP servers run
-outside the sandbox, with your rights."""
+project's .ostler/config.json, in the project's .mcp.json, or in OpenCode's opencode.json; those of a project need
+`ostler trust`. MCP servers run outside the sandbox, with your rights."""
 _LOG_LINES = 200
 
 
@@ -60,9 +59,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _list(args: Namespace) -> int:
-    from ostler.app.mcp import OUTSIDE_SANDBOX_NOTE, mcp_source
-    from ostler.app.project_paths import workspace_path
-    from ostler.app.trusted_settings import load_settings
+    from ostler.app.tool_host import make_servers
+    from ostler.knowledge.trusted_settings import load_settings
+    from ostler.mcp.configured_servers import OUTSIDE_SANDBOX_NOTE, mcp_source
+    from ostler.settings.project_paths import workspace_path
     from ostler.text.sanitise import sanitise
 
     cwd = workspace_path(args.cwd)
@@ -70,7 +70,7 @@ def _list(args: Namespace) -> int:
     for note in (*settings.notes, *map(str, settings.problems)):
         notify(note)
     waiting = [setting for setting in settings.pending_trust if setting.key.startswith("mcp.")]
-    source = mcp_source(cwd, settings, interactive=False)
+    source = mcp_source(cwd, make_servers(settings))
     for status in source.statuses():
         server = source.server(status.name)
         assert server is not None
@@ -88,7 +88,7 @@ def _list(args: Namespace) -> int:
 
 
 def _add(args: Namespace) -> int:
-    from ostler.app.mcp_config_file import add_server
+    from ostler.mcp.config_file import add_server
 
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,32}", args.name):
         raise UsageError(
@@ -116,7 +116,7 @@ def _parse_pair(text: str) -> tuple[str, str]:
 
 
 def _remove(args: Namespace) -> int:
-    from ostler.app.mcp_config_file import remove_server
+    from ostler.mcp.config_file import remove_server
 
     file = remove_server(args.name)
     sys.stdout.write(f"removed {args.name} from {file}\n")
@@ -124,17 +124,23 @@ def _remove(args: Namespace) -> int:
 
 
 def _test(args: Namespace) -> int:
-    from ostler.app.mcp_check import check_server
+    from ostler.app.tool_host import make_servers
+    from ostler.knowledge.trusted_settings import load_settings
+    from ostler.mcp.server_check import check_server
+    from ostler.settings.project_paths import workspace_path
 
-    lines, works = asyncio.run(check_server(RunOptions(args.cwd, trust=args.trust_project), args.name))
+    cwd = workspace_path(args.cwd)
+    settings = load_settings(cwd, trust=args.trust_project)
+    lines, works = asyncio.run(check_server(cwd, make_servers(settings), args.name))
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0 if works else 1
 
 
 def _token(args: Namespace) -> int:
-    from ostler.app.mcp import credentials, server_entries, token_name
-    from ostler.app.project_paths import workspace_path
-    from ostler.app.trusted_settings import load_settings
+    from ostler.app.tool_host import open_credentials
+    from ostler.knowledge.trusted_settings import load_settings
+    from ostler.mcp.configured_servers import server_entries, token_name
+    from ostler.settings.project_paths import workspace_path
 
     cwd = workspace_path(args.cwd)
     settings = load_settings(cwd, trust=args.trust_project)
@@ -143,13 +149,13 @@ def _token(args: Namespace) -> int:
         raise UsageError(f"there is no remote MCP server {args.name[:80]!r}", hint="see `ostler mcp list`")
     name = token_name(entry)
     if args.delete:
-        found = credentials().delete(name)
+        found = open_credentials().delete(name)
         sys.stdout.write(f"deleted the token for {name.account}\n" if found else f"no token for {name.account}\n")
         return 0
     token = _read_token(name.account)
     if not token or not token.isprintable() or " " in token:
         raise UsageError("the token is empty or contains spaces", hint="pass only the token, without Bearer")
-    credentials().set(name, token)
+    open_credentials().set(name, token)
     sys.stdout.write(f"stored the token for {name.account}\n")
     return 0
 
@@ -185,7 +191,7 @@ def _serve(arguments: list[str]) -> int:
 
 
 def _logs(args: Namespace) -> int:
-    from ostler.app.mcp_check import log_lines
+    from ostler.mcp.server_check import log_lines
 
     lines = log_lines(args.name, _LOG_LINES)
     sys.stdout.write("".join(f"{line}\n" for line in lines) or f"no output of {args.name} is logged\n")

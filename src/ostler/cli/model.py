@@ -42,9 +42,7 @@ def main(arguments: list[str]) -> int:
     if args.action == "install":
         return _install(store, args.file)
     if args.action == "serve":
-        from ostler.app.model_server import serve_model  # imported only for this command
-
-        return serve_model(os.environ, args.name, args.port, args.threads)
+        return _serve(args.name, args.port, args.threads)
     return _list(store) if args.action == "list" else _remove(store, args.name)
 
 
@@ -89,6 +87,41 @@ def _install(store: WeightsStore, file: Path | None) -> int:
     sys.stdout.write(f"{model.name} is installed. {CAUTION}\n")
     sys.stdout.write('Try it: ostler run --model embedded "what does this project do?"\n')
     return 0
+
+
+def _serve(name: str, port: int, threads: int) -> int:
+    """Keep a model loaded and serve it until the process is stopped."""
+    import asyncio
+
+    try:
+        asyncio.run(_serve_model(name, port, threads))
+    except KeyboardInterrupt:
+        return 0
+    return 1
+
+
+async def _serve_model(name: str, port: int, threads: int) -> None:
+    from ostler.core.errors import BackendError
+    from ostler.models.embedded.choice import NAME, find_installed
+    from ostler.models.embedded.server import start_server
+    from ostler.models.embedded.threads import free_threads
+
+    weights, runtime = find_installed(os.environ, f"{NAME}/{name}" if name else NAME)
+
+    async def thread_count() -> int:
+        return threads or await free_threads()
+
+    sys.stderr.write(f"loading {weights.name} …\n")
+    server = await start_server(
+        weights.path.resolve(), runtime, thread_count, name=weights.name, port=port, has_key=False
+    )
+    try:
+        sys.stdout.write(f"{weights.name} is served at {server.base_url} (OpenAI chat API). Press Ctrl-C to stop.\n")
+        sys.stdout.flush()
+        await server.program.wait()
+    finally:
+        await server.stop()
+    raise BackendError("the server process of the embedded model ended", code="embedded")
 
 
 def _list(store: WeightsStore) -> int:

@@ -6,10 +6,10 @@ import sys
 from argparse import ArgumentTypeError, Namespace
 from typing import get_args
 
-from ostler.app.run_options import RunOptions
 from ostler.cli.arguments import Parser, add_workspace
 from ostler.core.errors import UsageError
 from ostler.core.sessions import Profile
+from ostler.settings.run_options import RunOptions
 
 
 def main(arguments: list[str]) -> int:
@@ -43,7 +43,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _explain(args: Namespace) -> int:
-    from ostler.app.explain_permission import explain
+    from ostler.app.manual_calls import explain_call
+    from ostler.core.tools import ToolCall
 
     options = RunOptions(
         args.cwd,
@@ -54,7 +55,8 @@ def _explain(args: Namespace) -> int:
         trust=args.trust_project,
     )
     tool, call_arguments = _parse_call(args.call)
-    explanation = asyncio.run(explain(options, tool, call_arguments, interactive=not args.unattended))
+    call = ToolCall("explain", tool, call_arguments)
+    explanation = asyncio.run(explain_call(options, call, interactive=not args.unattended))
     sys.stdout.write("\n".join(explanation.lines) + "\n")
     return {"allow": 0, "ask": 0, "deny": 4}[explanation.action]
 
@@ -73,7 +75,7 @@ def _parse_call(words: list[str]) -> tuple[str, dict[str, object]]:
 def _classify(args: Namespace) -> int:
     from pathlib import Path
 
-    from ostler.app.trusted_settings import load_settings
+    from ostler.knowledge.trusted_settings import load_settings
     from ostler.policy.shell import analyse
 
     cwd = Path(args.cwd).resolve()
@@ -97,7 +99,7 @@ def _classify(args: Namespace) -> int:
 
 
 def _list(args: Namespace) -> int:
-    from ostler.app.project_paths import project_grants, workspace_path
+    from ostler.settings.project_paths import project_grants, workspace_path
 
     grants = project_grants(workspace_path(args.cwd)).granted()
     for number, grant in enumerate(grants, 1):
@@ -115,7 +117,7 @@ def _rule_number(text: str) -> int:
 
 
 def _revoke(args: Namespace) -> int:
-    from ostler.app.project_paths import project_grants, workspace_path
+    from ostler.settings.project_paths import project_grants, workspace_path
 
     store = project_grants(workspace_path(args.cwd))
     grants = store.granted()

@@ -25,9 +25,9 @@ def main(arguments: list[str]) -> int:
     add_workspace(parser)
     args = parser.parse_args(arguments)
 
-    from ostler.app.project_paths import workspace_path
-    from ostler.app.redaction import make_redactor
-    from ostler.app.trusted_settings import load_settings
+    from ostler.knowledge.trusted_settings import load_settings
+    from ostler.settings.project_paths import workspace_path
+    from ostler.storage.redaction import make_redactor
 
     settings = load_settings(workspace_path(args.cwd))
     redactor = make_redactor(settings, os.environ)

@@ -4,11 +4,13 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ostler.cli.arguments import Parser, add_workspace
 from ostler.text.stderr import notify
 
 if TYPE_CHECKING:
-    from ostler.app.session_admin import SessionAdmin
+    from ostler.storage.session_admin import SessionAdmin
 
 SESSION_HELP = "a session id, a part of it, or `last`"
 
@@ -17,7 +19,7 @@ def main(arguments: list[str]) -> int:
     """Parse the arguments and run a subcommand."""
     args = _make_parser().parse_args(arguments)
 
-    from ostler.app.session_admin import SessionAdmin
+    from ostler.storage.session_admin import SessionAdmin
 
     with SessionAdmin(args.cwd, all_workspaces=getattr(args, "all", False), notify=notify) as admin:
         return int(args.run(admin, args))
@@ -73,23 +75,37 @@ def _add_scope_options(parser: ArgumentParser) -> None:
 
 
 def _list(admin: "SessionAdmin", args: Namespace) -> int:
-    return _write_stdout(admin.list(args.limit, as_json=args.json))
+    from ostler.cli.sessions_text import format_list
+
+    sessions = admin.list(args.limit)
+    if args.json:
+        return _write_json([{**msgspec.to_builtins(session.meta), "bytes": session.size} for session in sessions])
+    return _write_stdout(format_list(sessions, with_folder=args.all))
 
 
 def _show(admin: "SessionAdmin", args: Namespace) -> int:
-    return _write_stdout(admin.show(args.session, full=args.full, as_json=args.json))
+    from ostler.cli.sessions_text import format_conversation
+
+    meta, messages = admin.conversation(args.session)
+    if args.json:
+        return _write_json({"session": msgspec.to_builtins(meta), "messages": msgspec.to_builtins(list(messages))})
+    return _write_stdout(format_conversation(meta, messages, full=args.full))
 
 
 def _search(admin: "SessionAdmin", args: Namespace) -> int:
-    found = admin.search(" ".join(args.words), args.limit, as_json=args.json)
-    if not found:
+    from ostler.cli.sessions_text import format_hits, hit_fields
+
+    hits = admin.search(" ".join(args.words), args.limit)
+    if args.json:
+        return _write_json([hit_fields(hit) for hit in hits])
+    if not hits:
         notify(
             "no session matches"
             if args.all
             else "no session of this workspace matches; add --all to search all workspaces"
         )
-    _write_stdout(found)
-    return 0 if found else 1
+    _write_stdout(format_hits(hits, sys.stdout))
+    return 0 if hits else 1
 
 
 def _export(admin: "SessionAdmin", args: Namespace) -> int:
@@ -99,7 +115,9 @@ def _export(admin: "SessionAdmin", args: Namespace) -> int:
 
 
 def _import(admin: "SessionAdmin", args: Namespace) -> int:
-    return _write_stdout(admin.import_file(args.file))
+    from ostler import __version__
+
+    return _write_stdout(admin.import_file(args.file, __version__))
 
 
 def _fork(admin: "SessionAdmin", args: Namespace) -> int:
@@ -120,7 +138,18 @@ def _repair(admin: "SessionAdmin", args: Namespace) -> int:
 
 
 def _stats(admin: "SessionAdmin", args: Namespace) -> int:
-    return _write_stdout(admin.stats(args.limit, as_json=args.json))
+    from ostler.cli.sessions_text import format_stats
+
+    sessions, usage = admin.stats()
+    if args.json:
+        totals = {"sessions": len(sessions), "turns": sum(session.meta.turns for session in sessions)}
+        size = sum(session.size for session in sessions)
+        return _write_json({**totals, "bytes": size, "usage": msgspec.to_builtins(usage)})
+    return _write_stdout(format_stats(sessions, usage, args.limit))
+
+
+def _write_json(value: object) -> int:
+    return _write_stdout(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
 def _write_stdout(text: str) -> int:

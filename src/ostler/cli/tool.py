@@ -7,10 +7,10 @@ from argparse import Namespace
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from ostler.app.run_options import RunOptions
 from ostler.cli.arguments import Parser, add_permission_options, add_workspace
 from ostler.core.errors import UsageError
 from ostler.core.tools import ToolCall, ToolResult, ToolSpec
+from ostler.settings.run_options import RunOptions
 from ostler.text.stderr import notify
 
 T = TypeVar("T")
@@ -78,17 +78,12 @@ def _parse(parser: Parser, arguments: list[str]) -> Namespace:
 def _load_tools(cwd: str) -> dict[str, tuple[ToolSpec, bool]]:
     """Return every tool's spec by name, and whether models are offered it; of MCP servers the tools known so far."""
     from ostler.app.project import Project
-    from ostler.app.project_knowledge import ProjectKnowledge
-    from ostler.app.project_paths import workspace_path
-    from ostler.app.tool_host import builtin_tools, make_mcp_source, other_tools
-    from ostler.app.trusted_settings import load_settings
+    from ostler.app.tool_host import make_mcp_source, other_tools, project_tools
 
-    root = workspace_path(cwd)
-    settings = load_settings(root)
-    offered = [*builtin_tools(settings), *ProjectKnowledge(str(root), settings).skill_tools()]
+    project = Project.load(cwd)
     others = {tool.spec.name: (tool.spec, False) for tool in other_tools()}
-    known = others | {tool.spec.name: (tool.spec, True) for tool in offered}
-    mcp = make_mcp_source(Project.with_settings(root, settings), interactive=False)
+    known = others | {tool.spec.name: (tool.spec, True) for tool in project_tools(project)}
+    mcp = make_mcp_source(project, interactive=False)
     return {name: (tool.spec, True) for name, tool in mcp.tools().items()} | known if mcp else known
 
 
@@ -133,8 +128,8 @@ def _call(args: Namespace) -> int:
 
 def _may_be_mcp_tool(name: str, args: Namespace) -> bool:
     """Return whether a name begins like the tools of a configured MCP server, whose tools are known after its start."""
-    from ostler.app.project_paths import workspace_path
-    from ostler.app.trusted_settings import load_settings
+    from ostler.knowledge.trusted_settings import load_settings
+    from ostler.settings.project_paths import workspace_path
 
     servers = load_settings(workspace_path(args.cwd), trust=args.trust_project).config.mcp
     if not servers:

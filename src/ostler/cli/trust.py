@@ -28,14 +28,14 @@ def main(arguments: list[str]) -> int:
 
 
 def _revoke(cwd: Path) -> int:
-    from ostler.app.trusted_settings import trust_store
+    from ostler.knowledge.trusted_settings import trust_store
 
     sys.stdout.write(f"{cwd} is no longer trusted\n" if trust_store().revoke(cwd) else f"{cwd} was not trusted\n")
     return 0
 
 
 def _grant(cwd: Path, *, yes: bool) -> int:
-    from ostler.app.trusted_settings import collect_trust_items, trust_diff, trust_store
+    from ostler.knowledge.trusted_settings import collect_trust_items, trust_diff, trust_store
     from ostler.settings.load import load
     from ostler.text.sanitise import escape_invisible
 

@@ -11,6 +11,7 @@ from ostler.text.stderr import notify
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ostler.journal.journal_store import JournalStore
     from ostler.workspace.checkpoints import Checkpoints
     from ostler.workspace.undo_types import UndoableTurn
 
@@ -40,8 +41,8 @@ def _main(direction: str, arguments: list[str]) -> int:
 
 
 async def _run(direction: str, args: Namespace) -> int:
-    from ostler.app.project_paths import project_folder, workspace_path
-    from ostler.app.undo import open_checkpoints
+    from ostler.settings.project_paths import project_folder, workspace_path
+    from ostler.workspace.session_undo import open_checkpoints
 
     cwd = workspace_path(args.cwd)
     checkpoints = open_checkpoints(cwd, project_folder(cwd))
@@ -55,7 +56,7 @@ async def _run(direction: str, args: Namespace) -> int:
 
 
 async def _list_turns(checkpoints: "Checkpoints", cwd: "Path") -> None:
-    from ostler.app.undo import session_of
+    from ostler.workspace.session_undo import session_of
 
     last_session = _last_session(cwd)
     lines = []
@@ -69,10 +70,10 @@ async def _list_turns(checkpoints: "Checkpoints", cwd: "Path") -> None:
 
 def _last_session(cwd: "Path") -> str:
     """Return the id of the session that was used last in this workspace; empty if there is none."""
-    from ostler.app.session_storage import session_store
-    from ostler.app.trusted_settings import load_settings_leniently
     from ostler.core.errors import UsageError
+    from ostler.knowledge.trusted_settings import load_settings_leniently
     from ostler.settings.home import project_id
+    from ostler.storage.session_stores import session_store
 
     try:
         return session_store(load_settings_leniently(cwd, lambda line: None)).latest(project_id(cwd)).id
@@ -89,8 +90,7 @@ def _turn_line(turn: "UndoableTurn") -> str:
 
 
 async def _execute_plan(checkpoints: "Checkpoints", direction: str, args: Namespace, cwd: "Path") -> int:
-    from ostler.app.undo import make_plan
-    from ostler.app.undo_notice import notify_session
+    from ostler.workspace.session_undo import make_plan
 
     plan = await make_plan(checkpoints, direction, args.turn, "" if args.turn else _last_session(cwd))
     if args.dry_run:
@@ -113,5 +113,18 @@ async def _execute_plan(checkpoints: "Checkpoints", direction: str, args: Namesp
         notify(f"nothing to {direction} in this turn; choose another one from `ostler undo --list`")
         return 1
     if paths:
-        notify_session(cwd, direction, plan.turn_id, paths, notify)
+        _notify_session(cwd, direction, plan.turn_id, paths)
     return 1 if result.skipped or plan.conflicts else 0
+
+
+def _notify_session(cwd: "Path", direction: str, checkpoint: str, paths: list[str]) -> None:
+    """Tell the session of the turn which files changed."""
+    from ostler.knowledge.trusted_settings import load_settings_leniently
+    from ostler.session.undo_notice import notify_session
+    from ostler.settings.home import project_id
+    from ostler.storage.session_stores import session_store
+
+    def open_store() -> "JournalStore":
+        return session_store(load_settings_leniently(cwd, notify))
+
+    notify_session(open_store, project_id(cwd), direction, checkpoint, paths, notify)

@@ -40,10 +40,10 @@ def _change_key(name: str, rest: list[str]) -> int:
         raise UsageError(f"`ostler zero {name}` takes no arguments", hint="the key is read from standard input")
     from pathlib import Path
 
-    from ostler.app.trusted_settings import load_settings
     from ostler.app.zero_backend import CREDENTIAL_SERVICE, server_location
     from ostler.core.credentials import CredentialName
     from ostler.credentials.store import LocalCredentials
+    from ostler.knowledge.trusted_settings import load_settings
     from ostler.settings.home import require_home
 
     origin, _ = server_location(load_settings(Path.cwd()).config.connection)

@@ -240,9 +240,13 @@ class Delivered(PersistedEvent, frozen=True):
 
 
 class Queued(PersistedEvent, frozen=True):
-    """The complete list of prompts to send after the running turn, as typed; emitted whenever it changes."""
+    """The complete list of prompts to send after the running turn, as typed; emitted whenever it changes.
+
+    A server also stores the complete prompts, with the ids that its clients gave them.
+    """
 
     texts: tuple[str, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
 
 
 class Notice(PersistedEvent, frozen=True):

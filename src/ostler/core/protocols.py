@@ -401,6 +401,10 @@ class Session(Protocol):
         """Number of the last event from before this session was opened."""
 
     @property
+    def last_seq(self) -> int:
+        """Number of the last persisted event."""
+
+    @property
     def turn(self) -> Turn | None:
         """The running turn, also if the remote side started it."""
 

@@ -59,6 +59,11 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     has_agents: bool = False
     can_take_over: bool = False
 
+    @property
+    def agent_name(self) -> str:
+        """The name of an external agent: that of the backend without its kind."""
+        return self.backend.partition(":")[2] or self.backend
+
     def option(self, option_id: str) -> str:
         """Return the value of an option, or an empty string if there is no such option."""
         return next((o.value for o in self.options if o.id == option_id), "")
@@ -144,6 +149,7 @@ class SetQueue(msgspec.Struct, frozen=True, tag="queue", omit_defaults=True):
     """Save the complete list of prompts to send after the running turn; the session does not send them itself."""
 
     texts: tuple[str, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
 
 
 class SetOption(msgspec.Struct, frozen=True, tag="set_option"):
@@ -181,5 +187,6 @@ SessionChange = Steer | SetQueue | SetOption | Compact | Revert | Rename | Revok
 
 Profile = Literal["paranoid", "balanced", "god_mode"]
 Mode = Literal["ask", "accept-edits", "plan"]
+Thinking = Literal["off", "low", "medium", "high"]
 TurnState = Literal["idle", "planning", "awaiting_permission", "tool_running", "model_generating", "done", "error"]
 TurnEndReason = Literal["done", "limit", "cancelled", "timeout", "failed"]

@@ -20,8 +20,9 @@ class ToolDeclaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is declared about a tool besides its parameters.
 
     `changes` is what a call can change. `offered` is when models get the tool: `on-request` is only if the session has
-    something for it. `runs_in` is `session` if it acts on the session, not on files. `window` is `large` if it is left
-    out of a small context window. `usual` are the parameters of a typical call; without any, the required ones.
+    something for it. `runs_in` is `session` if it acts on the session, not on files. With the permission
+    `by-its-calls` a call needs no approval, because the calls that it leads to do. `window` is `large` if the tool is
+    left out of a small context window. `usual` are the parameters of a typical call; without any, the required ones.
     `aliases` are the tool's names in other agents, `parameters` those of its parameters.
     """
 
@@ -31,7 +32,7 @@ class ToolDeclaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     changes: ToolReach | Literal["nothing"] = "anything"
     offered: Literal["always", "with-shell", "without-shell", "on-request"] = "always"
     runs_in: ToolPlace = "workspace"
-    permission: Literal["", "ask-if-interactive"] = ""
+    permission: Literal["", "by-its-calls"] = ""
     window: Literal["any", "large"] = "any"
     usual: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()

@@ -1,5 +1,6 @@
 """Defines an agent: its prompt, model, tools, permission rules and limits."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -59,3 +60,22 @@ class AgentDefinition(msgspec.Struct, frozen=True):
     def accepts_tasks(self) -> bool:
         """Whether another agent can give the agent a task."""
         return self.mode != "primary" and not self.hidden
+
+
+class AgentRole(msgspec.Struct, frozen=True):
+    """The settings of an agent that concern the engine; permissions are handled by the policy."""
+
+    name: str = ""
+    prompt: str = ""
+    model: str = ""
+    max_steps: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+
+
+FindRole = Callable[[str], AgentRole]
+
+
+def no_roles(name: str) -> AgentRole:
+    """Return a role that only has a name, for engines without agents."""
+    return AgentRole(name)

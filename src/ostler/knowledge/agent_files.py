@@ -9,8 +9,7 @@ from ostler.core.permission import PolicyAction, Rule
 from ostler.knowledge.agent_definition import AgentMode
 from ostler.knowledge.frontmatter import MarkdownDocument, read_markdown
 from ostler.knowledge.markdown_files import list_markdown_files
-from ostler.knowledge.model_name_rules import FOREIGN_MODEL_NAMES, is_allowed_model
-from ostler.knowledge.name_rules import NAME_RULE, is_valid_name, to_one_line
+from ostler.knowledge.name_rules import FOREIGN_MODEL_NAMES, NAME_RULE, is_allowed_model, is_valid_name, to_one_line
 from ostler.knowledge.prompt_sections import truncate
 from ostler.knowledge.source_folder import Scope, SourceFolder
 from ostler.knowledge.source_folders import SourceFolders

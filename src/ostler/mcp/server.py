@@ -29,6 +29,7 @@ ServerState = Literal["stopped", "starting", "ready", "failed", "disabled"]
 MAX_TOOLS = 128
 MAX_FAILURES = 3
 MAX_ERROR = 500
+MIN_REFRESH_PAUSE, MAX_REFRESH_PAUSE = 0.2, 60.0  # seconds between two lists of a server that announces changes
 MAX_INSTRUCTIONS = 2000
 
 
@@ -70,6 +71,7 @@ class McpServer:
         self._client: McpClient | None = None
         self._starting: asyncio.Task[McpClient] | None = None
         self._refreshing: asyncio.Task[None] | None = None
+        self._is_outdated = False
         self._listing: asyncio.Task[None] | None = None
         self._failures = 0
         self._error = entry.problem
@@ -276,8 +278,18 @@ class McpServer:
 
     def _refresh(self) -> None:
         """List the tools again, because the server says that they changed."""
+        self._is_outdated = True
         if self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.create_task(self._list_again(), name=f"tools of {self.entry.name}")
+            self._refreshing = asyncio.create_task(self._refresh_tools(), name=f"tools of {self.entry.name}")
+
+    async def _refresh_tools(self) -> None:
+        """List the tools until no change was announced meanwhile. A server that always does is listed less often."""
+        pause = MIN_REFRESH_PAUSE
+        while self._is_outdated:
+            self._is_outdated = False
+            await self._list_again()
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, MAX_REFRESH_PAUSE)
 
     async def _list_again(self) -> None:
         client = self._client

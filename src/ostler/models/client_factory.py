@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -19,8 +19,7 @@ from ostler.models.model_settings import ModelSettings
 from ostler.models.retry import RetryPolicy
 from ostler.models.secret_mask import make_secret_mask
 from ostler.models.stall_detector import StallTimeouts
-
-ApiKind = Literal["openai", "anthropic"]
+from ostler.settings.schema_models import ApiKind
 
 
 class NetworkConfig(msgspec.Struct, frozen=True):

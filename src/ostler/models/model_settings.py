@@ -2,7 +2,8 @@
 
 import msgspec
 
-from ostler.models.model_types import ModelRequest, Thinking, TokenPrice
+from ostler.core.sessions import Thinking
+from ostler.models.model_types import ModelRequest, TokenPrice
 
 
 class Sampling(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ import msgspec
 
 from ostler.core.message import Message
 from ostler.core.prompt import PromptContent
+from ostler.core.sessions import Thinking
 from ostler.core.tools import ToolResult, ToolSpec
 
 
@@ -37,7 +38,6 @@ class ToolResultsMessage(msgspec.Struct, frozen=True, tag="tools"):
 RequestMessage = UserMessage | SystemMessage | AssistantMessage | ToolResultsMessage
 
 
-Thinking = Literal["off", "low", "medium", "high"]
 ReasoningForm = Literal["", "field", "tags"]
 CallForm = Literal["", "api", "text"]
 

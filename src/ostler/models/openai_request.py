@@ -7,6 +7,7 @@ import msgspec
 
 from ostler.core.message import Message
 from ostler.core.prompt import ImageContent, TextContent
+from ostler.core.sessions import Thinking
 from ostler.core.tools import ToolResult, ToolSpec
 from ostler.models.loose_json import write_json
 from ostler.models.model_errors import is_role_error
@@ -15,7 +16,6 @@ from ostler.models.model_types import (
     ModelRequest,
     RequestMessage,
     SystemMessage,
-    Thinking,
     ToolResultsMessage,
     UserMessage,
 )

@@ -332,6 +332,6 @@ STARTUP_FILE = re.compile(
     r"|environment\.d|pip)(?:/.*)?)|(?:\.local/)?bin/.*"
     r"|Library/Launch\w+/.*)"
     r"|.*/\.git/(?:config(?:\.worktree)?|commondir|hooks/.+|info/attributes|HEAD|refs/.*|objects/.*)"
-    r"|.*/(?:\.(?:ostler|vscode|claude|opencode|eidolon|husky)/.*|\.(?:mcp|eidolon)\.json|\.envrc)"
+    r"|.*/(?:\.(?:ostler|vscode|claude|opencode|eidolon|husky)/.*|\.(?:mcp|eidolon)\.json|\.envrc|opencode\.jsonc?)"
     r"|/(?:etc|boot|bin|sbin|lib\w*|usr/(?:local/)?(?:s?bin|lib\w*)|var/spool/cron)/.*"
 )

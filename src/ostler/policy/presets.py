@@ -7,7 +7,7 @@ EDITING_TOOLS = tool_names(lambda tool: tool.edits_files)
 
 
 def _asks(tool: ToolDeclaration) -> bool:
-    return tool.effects or bool(tool.permission)
+    return tool.effects and tool.permission != "by-its-calls"
 
 
 def allow_rules(origin: str, *keys: str) -> tuple[Rule, ...]:
@@ -31,7 +31,4 @@ YOLO_FLAG: tuple[Rule, ...] = (
     *WRITE_FLAG,
     *allow_rules("--yolo", "external_directory"),
     Rule("bash", "outside the workspace: *", "allow", "--yolo"),
-)
-NON_INTERACTIVE: tuple[Rule, ...] = allow_rules(
-    "headless", *tool_names(lambda tool: tool.permission == "ask-if-interactive")
 )

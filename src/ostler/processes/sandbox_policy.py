@@ -14,8 +14,8 @@ from ostler.processes.startup_files import PlaceholderKind, home_directories, st
 
 # A command that can write these can run code outside the sandbox later, or change Ostler's permissions.
 _LOCKED_NAMES = (".git/hooks", ".git/config", ".ostler", ".mcp.json", ".vscode")
-# The same, but an empty placeholder would break git, so they are locked only if they exist.
-_LOCKED_IF_PRESENT = (".git/commondir", ".git/config.worktree", *SETTINGS_PATHS)
+# The same, but an empty placeholder would break git or OpenCode, so they are locked only if they exist.
+_LOCKED_IF_PRESENT = (".git/commondir", ".git/config.worktree", *SETTINGS_PATHS, "opencode.json", "opencode.jsonc")
 
 
 class SandboxPolicy(msgspec.Struct, frozen=True):

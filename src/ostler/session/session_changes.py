@@ -44,8 +44,8 @@ class SessionChanges:
                 return await self._revert(change)
             case Steer():
                 return await self._steer(change)
-            case SetQueue(texts):
-                self._session.emit(Queued(texts))
+            case SetQueue(texts, prompts):
+                self._session.emit(Queued(texts, prompts))
                 self._journal_sync.start()
                 return True
             case SetOption():

@@ -9,13 +9,14 @@ from ostler.core.errors import UsageError
 from ostler.settings.config_files import ConfigFileError, read_config
 from ostler.settings.effective import Settings
 from ostler.settings.env_layers import environment_layers, first_set_variable, flag_layer
-from ostler.settings.foreign_mcp import mcp_json_layer
+from ostler.settings.foreign_mcp import mcp_json_layer, opencode_layers
 from ostler.settings.home import error_text, expand_path, find_home, user_home
 from ostler.settings.layers import Layer, LayerName
 from ostler.settings.user_paths import with_absolute_paths
 from ostler.settings.validate import ValidatedConfig, validate
 
 _EIDOLON_KEYS = ("models", "model")
+_OPENCODE_FOLDER = ".config/opencode"
 
 
 def load(
@@ -57,6 +58,7 @@ def _global_layers(env: Mapping[str, str], notes: list[str]) -> Iterator[Layer]:
     folder, home = user_home(env), find_home(env)
     if folder:
         yield from _eidolon_layers("global", folder)
+        yield from opencode_layers("global", folder / _OPENCODE_FOLDER, notes)
     if home is None:
         notes.append("the global config was not read: set HOME or OSTLER_HOME to an absolute path")
     elif _is_unusable(home):
@@ -70,6 +72,9 @@ def _project_layers(cwd: Path, env: Mapping[str, str], notes: list[str]) -> Iter
     # In the home directory, the project's files would be the global ones again.
     if not (folder and _is_same_file(cwd, folder)):
         yield from _eidolon_layers("project", cwd)
+        if not (folder and _is_same_file(cwd, folder / _OPENCODE_FOLDER)):
+            yield from opencode_layers("project", cwd, notes)
+        yield from opencode_layers("project", cwd / ".opencode", notes)
         yield from mcp_json_layer(cwd, notes)
     if not (home and _is_same_file(cwd / ".ostler", home)):
         yield from _file_layer("project", _find_config_file(cwd / ".ostler"))

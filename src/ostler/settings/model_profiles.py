@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
@@ -74,17 +75,20 @@ _SHARED_FIELDS = tuple(name for name in Profile.__struct_fields__ if name in Pro
 
 
 def active_profile(
-    settings: Settings, env: Mapping[str, str], *, flag_model: str = "", flag_key: str = "", flag_base_url: str = ""
+    settings: Settings, env: Mapping[str, str], flags: Mapping[str, str] = MappingProxyType({})
 ) -> Profile | None:
-    """Return the profile to use, or None if no model is configured. Raises `UsageError`."""
-    base_url = flag_base_url or env.get(first_set_variable(env, "OSTLER_BASE_URL", "AGENT_BASE_URL"), "")
+    """Return the profile to use, or None if no model is configured. Raises `UsageError`.
+
+    The flags `model`, `api_key` and `base_url` override settings and environment.
+    """
+    base_url = flags.get("base_url") or env.get(first_set_variable(env, "OSTLER_BASE_URL", "AGENT_BASE_URL"), "")
     candidates = list_candidates(settings)
     if base_url and not candidates:
         candidates = [ModelCandidate(ProfileEntry(name="environment", base_url=base_url), ())]
-    chosen = choose_model(settings, candidates, flag_model)
+    chosen = choose_model(settings, candidates, flags.get("model", ""))
     if chosen is None:
         return None
-    keys = [("flag", flag_key), *((name, env.get(name, "")) for name in _OWN_KEY_VARIABLES)]
+    keys = [("flag", flags.get("api_key", "")), *((name, env.get(name, "")) for name in _OWN_KEY_VARIABLES)]
     eidolon_variables = () if base_url else _eidolon_key_variables(settings, chosen)
     if base_url:  # the variables belong to the endpoint of the settings
         chosen = chosen._replace(entry=msgspec.structs.replace(chosen.entry, base_url=base_url), key_variables=())

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
+from ostler.core.sessions import Thinking
 from ostler.settings.masking import MaskedRepr
 from ostler.settings.secret import Secret
 
@@ -95,7 +96,7 @@ class ProfileEntry(ConfigSection, frozen=True, rename="camel"):
     small: str = ""
     temperature: SamplingTemperature | None = None
     top_p: Fraction | None = None
-    thinking: Literal["off", "low", "medium", "high"] | None = None
+    thinking: Thinking | None = None
     headers: dict[str, Secret] = msgspec.field(default_factory=dict)
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     fallback: tuple[str, ...] = ()

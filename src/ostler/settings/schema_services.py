@@ -1,7 +1,7 @@
 """Schema of MCP servers, hooks, ACP agents, Agent Zero and Ostler's server."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -22,6 +22,7 @@ class McpConfig(ConfigSection, frozen=True):
     cwd: Working directory of a local server; the default is the workspace if it is trusted, else the config's folder.
     url: URL of a remote server (streamable HTTP).
     headers: HTTP headers for a remote server, for example Authorization with {env:NAME}.
+    oauth: Settings for OAuth, which is not supported; false if the server needs none.
     timeout_ms: Milliseconds to wait for the result of a call; progress restarts the time.
     start_timeout_ms: Milliseconds to wait for the start of the server.
     required: Whether a session waits for the server and fails without it.
@@ -37,6 +38,7 @@ class McpConfig(ConfigSection, frozen=True):
     cwd: str = ""
     url: str = ""
     headers: dict[str, Secret] = msgspec.field(default_factory=dict)
+    oauth: bool | dict[str, Any] = False
     timeout_ms: PositiveInt | None = None
     start_timeout_ms: PositiveInt | None = None
     required: bool = False

@@ -1,1 +1,1 @@
-"""The database of a server: the sessions of all its users."""
+"""Stores of sessions: the user's files as the settings say, and the database of a server."""

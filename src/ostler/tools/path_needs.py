@@ -7,6 +7,7 @@ from ostler.processes.other_vcs import OTHER_VCS_FILES
 PROTECTED_NAMES = frozenset(
     {
         *(".git", ".ostler", ".mcp.json", ".vscode", ".claude", ".opencode", ".eidolon", ".eidolon.json", ".envrc"),
+        *("opencode.json", "opencode.jsonc"),
         # if the workspace is a home directory
         *(".ssh", ".gnupg", ".config", ".local", ".gitconfig", ".hgrc", ".profile", ".pam_environment"),
         *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".kshrc", ".mkshrc"),

@@ -3,9 +3,12 @@
 Kinds are open strings, because newer peers have new ones; `_meta` is kept in a separate field.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+
+from ostler.core.sessions import McpServerRequest
 
 PROTOCOL_VERSION = 1
 AUTH_REQUIRED = -32000
@@ -186,6 +189,29 @@ class AcpMcpServer(AcpStruct, frozen=True):
     env: tuple[EnvVariable, ...] | None = None
     url: str | None = None
     headers: tuple[EnvVariable, ...] | None = None
+
+    @classmethod
+    def from_request(cls, request: McpServerRequest) -> "AcpMcpServer":
+        """Return the server in ACP form, which requires the arrays even if they are empty."""
+        if request.url:
+            return cls(request.name, request.type, url=request.url, headers=_variables(request.headers))
+        command, *args = request.command
+        return cls(request.name, command=command, args=tuple(args), env=_variables(request.env))
+
+    def to_request(self) -> McpServerRequest:
+        """Return the server as a request of the session."""
+        return McpServerRequest(
+            self.name,
+            self.type or "stdio",
+            (self.command, *(self.args or ())) if self.command else (),
+            {variable.name: variable.value for variable in self.env or ()},
+            self.url or "",
+            {header.name: header.value for header in self.headers or ()},
+        )
+
+
+def _variables(values: Mapping[str, str]) -> tuple[EnvVariable, ...]:
+    return tuple(EnvVariable(name, value) for name, value in values.items())
 
 
 def text_of(call: ToolCallFields) -> str:

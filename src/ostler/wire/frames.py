@@ -14,11 +14,15 @@ MAX_FRAME_BYTES = 4 * 1024 * 1024
 
 
 class FrameError(ValueError):
-    """Data that is not a message of the protocol, with the code of the error."""
+    """Data that is not a message of the protocol, with the code of the error.
 
-    def __init__(self, message: str, code: ErrorCode = "bad_message") -> None:
+    With `is_known_type` it is a message of a known type with wrong fields; the next one may be valid.
+    """
+
+    def __init__(self, message: str, code: ErrorCode = "bad_message", *, is_known_type: bool = False) -> None:
         super().__init__(message)
         self.code: ErrorCode = code
+        self.is_known_type = is_known_type
 
 
 def encode_frame(frame: ClientFrame | ServerFrame) -> bytes:
@@ -76,7 +80,7 @@ def _decode(decoder: "msgspec.json.Decoder[Any]", data: bytes | str, limit: int,
         raise FrameError("the message is not UTF-8") from None
     except msgspec.DecodeError as error:
         if _type_of(data) in known:
-            raise FrameError(str(error)) from None
+            raise FrameError(str(error), is_known_type=True) from None
     return None
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from ostler.app.acp_backend import AcpParts, OfferedServices
 from ostler.app.project import Project
-from ostler.app.session_workspace import SessionShell, SessionWorkspace
 from ostler.backends.acp.agent_client import AgentTimeouts
 from ostler.backends.acp.backend import AcpSessionPlan
 from ostler.journal.memory_journal import MemoryJournal
@@ -16,6 +15,7 @@ from ostler.session.session import LocalSession
 from ostler.settings.load import load
 from ostler.stdio_rpc.program import Launch
 from ostler.testing.session_fixture import ALLOW_ALL
+from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
 
 
 class Echo:

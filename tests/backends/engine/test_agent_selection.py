@@ -3,11 +3,11 @@
 import pytest
 from engine_harness import Model, Reply, script
 
-from ostler.backends.engine.role import AgentRole
 from ostler.core.errors import UsageError
 from ostler.core.events import Notice, OptionChanged, TurnEnded
 from ostler.core.prompt import Prompt, PromptTarget, TextContent
 from ostler.core.sessions import SetOption
+from ostler.knowledge.agent_definition import AgentRole
 from ostler.models.model_types import UserMessage
 
 pytestmark = pytest.mark.req("EN-3")

@@ -6,8 +6,8 @@ import pytest
 from tests.frontends.acp_agent.editor_end import EditorEnd
 
 from ostler.app.acp_agent import EditorWorkspaces
-from ostler.app.run_options import RunOptions
 from ostler.app.session_manager import LocalSessionManager
+from ostler.settings.run_options import RunOptions
 from ostler.testing.model_server import ScriptedModelServer
 from ostler.text.stderr import notify
 

@@ -122,7 +122,7 @@ async def test_file_is_read_from_disk_if_the_editor_cannot_read_it(editor_at):
 
 
 async def test_file_is_read_from_disk_if_the_editor_hangs(editor_at, monkeypatch):
-    monkeypatch.setattr("ostler.app.editor_workspace.READ_TIMEOUT", 0.01)
+    monkeypatch.setattr("ostler.frontends.acp_agent.editor_workspace.READ_TIMEOUT", 0.01)
     async with editor_at(calls([("read", {"path": "a.txt"})]), text("Done.")) as (editor, server):
         (editor.folder / "a.txt").write_text("saved\n")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ostler.app.acp_agent import EditorWorkspaces
-from ostler.app.run_options import RunOptions
 from ostler.app.session_manager import LocalSessionManager
+from ostler.settings.run_options import RunOptions
 from ostler.testing.model_server import calls, text
 from ostler.wire.jsonrpc import RpcError
 

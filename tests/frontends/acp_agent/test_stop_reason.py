@@ -8,11 +8,11 @@ import pytest
 from tests.fake_services import FakeServices
 
 from ostler.app.acp_agent import EditorWorkspaces
-from ostler.app.run_options import RunOptions
 from ostler.app.session_manager import LocalSessionManager
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.events import TextDelta
 from ostler.frontends.acp_agent.frontend import AcpAgentFrontend
+from ostler.settings.run_options import RunOptions
 from ostler.testing.model_server import ScriptedModelServer, calls, text
 from ostler.testing.session_fixture import SingleSessionManager, open_test_session
 from ostler.wire.jsonrpc_lines import MAX_LINE_BYTES

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from ostler.app.demo.project import write_project
+from ostler.demo.project import write_project
 from ostler.models.embedded.runtime import find_runtime
 from ostler.models.embedded.server import CONTEXT_WINDOW, start_server
 from ostler.models.embedded.weights_store import WeightsStore

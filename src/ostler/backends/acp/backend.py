@@ -17,7 +17,7 @@ from ostler.core.errors import BackendError, Fault, OstlerError, UsageError
 from ostler.core.events import Delivered, InfoChanged, Notice, RemoteCursor, TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
-from ostler.core.sessions import SessionChange, SessionInfo, SessionStart, SetOption, Steer
+from ostler.core.sessions import McpServerRequest, SessionChange, SessionInfo, SessionStart, SetOption, Steer
 from ostler.stdio_rpc.program import Launch, start_program
 from ostler.wire.acp import AcpMcpServer, ContentBlock, text_content
 from ostler.wire.acp_observer import AcpObserver
@@ -36,7 +36,7 @@ class AcpSessionPlan(msgspec.Struct, frozen=True):
 
     launch: Launch
     version: str
-    mcp_servers: tuple[AcpMcpServer, ...] = ()
+    mcp_servers: tuple[McpServerRequest, ...] = ()
     directories: tuple[str, ...] = ()
     resume: str = ""
     fork: bool = False
@@ -246,12 +246,13 @@ class AcpBackend:
         """Return the MCP servers whose transport the agent supports, with a warning about the others."""
         offered = self.agent.info.agent_capabilities.mcp_capabilities
         supported = {None: True, "http": offered.http, "sse": offered.sse}
-        omitted = [server for server in self._plan.mcp_servers if not supported.get(server.type)]
+        servers = tuple(map(AcpMcpServer.from_request, self._plan.mcp_servers))
+        omitted = [server for server in servers if not supported.get(server.type)]
         if omitted:
             names = ", ".join(f"{server.name} ({server.type})" for server in omitted)
             message = f"{self._name} does not support the transport of these MCP servers, so it does not get them"
             self._context.emit(Notice("warning", f"{message}: {names}"))
-        return tuple(server for server in self._plan.mcp_servers if server not in omitted)
+        return tuple(server for server in servers if server not in omitted)
 
     async def _copy(self, session_id: str, place: AgentSessionPlace) -> OpenSessionResponse:
         """Fork a session. The original is never used, so that it does not receive this session's prompts."""

@@ -28,16 +28,7 @@ from ostler.backends.engine.request_prefix import (
     fixed_size,
     guide_size,
 )
-from ostler.backends.engine.role import (
-    THINKING,
-    AgentRole,
-    FindRole,
-    SampledModel,
-    no_roles,
-    parse_thinking,
-    send_role_prompt,
-    subagent_call,
-)
+from ostler.backends.engine.role import THINKING, SampledModel, parse_thinking, send_role_prompt, subagent_call
 from ostler.backends.engine.text_edits.text_editing import short_rules
 from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.events import Compacted, InfoChanged, Notice, PrefixBuilt, TurnEnded, UsageReported
@@ -54,9 +45,11 @@ from ostler.core.sessions import (
     SessionStart,
     SetOption,
     Steer,
+    Thinking,
 )
 from ostler.core.tools import ToolSpec
-from ostler.models.model_types import ModelClient, Thinking
+from ostler.knowledge.agent_definition import AgentRole, FindRole, no_roles
+from ostler.models.model_types import ModelClient
 
 if TYPE_CHECKING:
     from ostler.backends.engine.interrupted_turn import InterruptedTurn

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ostler.backends.engine.role import AgentRole
+from ostler.knowledge.agent_definition import AgentRole
 from ostler.knowledge.builtin_agents import builtin_agents
 
 

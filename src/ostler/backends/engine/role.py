@@ -1,6 +1,6 @@
 """The active agent's role in the engine: prompt, model, sampling, step limit."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from typing import cast, get_args
 
 import msgspec
@@ -10,9 +10,11 @@ from ostler.core.events import Compacted, Reminded
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext, Records
+from ostler.core.sessions import Thinking
 from ostler.core.tools import ToolCall
+from ostler.knowledge.agent_definition import AgentRole
 from ostler.models.client_wrapper import ModelClientWrapper
-from ostler.models.model_types import ModelClient, ModelRequest, ReplyChunk, Thinking
+from ostler.models.model_types import ModelClient, ModelRequest, ReplyChunk
 
 THINKING: tuple[str, ...] = get_args(Thinking)
 
@@ -21,25 +23,6 @@ _NO_PROMPT = "Instructions for earlier agents no longer apply."
 # The same texts in sessions of earlier versions.
 _OLD_ROLE_PREFIX = "From here on you work as the agent "
 _OLD_NO_PROMPT = "What was said to an earlier agent no longer holds."
-
-
-class AgentRole(msgspec.Struct, frozen=True):
-    """The settings of an agent that concern the engine; permissions are handled by the policy."""
-
-    name: str = ""
-    prompt: str = ""
-    model: str = ""
-    max_steps: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-
-
-FindRole = Callable[[str], AgentRole]
-
-
-def no_roles(name: str) -> AgentRole:
-    """Return a role that only has a name, for engines without agents."""
-    return AgentRole(name)
 
 
 def subagent_call(prompt: Prompt) -> Message | None:

@@ -11,7 +11,7 @@ import msgspec
 
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.protocols import SessionManager
-from ostler.core.sessions import McpServerRequest, OpenSessionRequest, SessionQuery
+from ostler.core.sessions import OpenSessionRequest, SessionInfo, SessionQuery
 from ostler.frontends.acp_agent.editor_client import EditorClient, WorkspaceProvider
 from ostler.frontends.acp_agent.editor_session import EditorSession
 from ostler.text.sanitise import sanitise
@@ -140,7 +140,7 @@ class AcpAgentHandler:
         opening = OpenSessionRequest(
             _require_folder(request.cwd),
             directories=_additional_directories(request),
-            mcp_servers=_mcp_servers(request.mcp_servers),
+            mcp_servers=tuple(server.to_request() for server in request.mcp_servers),
         )
         return await self._open_session(opening, request, replay=False)
 
@@ -161,7 +161,7 @@ class AcpAgentHandler:
         await self._require_session(cwd, session_id)
         if not fork and (session := self._sessions.pop(session_id, None)):
             await session.aclose()
-        servers = _mcp_servers(request.mcp_servers)
+        servers = tuple(server.to_request() for server in request.mcp_servers)
         opening = OpenSessionRequest(cwd, resume=session_id, fork=fork, directories=directories, mcp_servers=servers)
         return await self._open_session(opening, request, replay=replay)
 
@@ -189,7 +189,7 @@ class AcpAgentHandler:
         services = self._workspaces.services(opening.cwd)
         editor_session = EditorSession(session, opening.cwd, services, editor, opening.directories)
         self._sessions[session.id] = editor_session
-        if notice := unused_mcp_servers_notice(params, session.info.backend):
+        if notice := unused_mcp_servers_notice(params, session.info):
             self._workspaces.log(notice)
             editor_session.add_notice(notice)
         return await editor_session.start(replay=replay)
@@ -288,23 +288,9 @@ def _check_mcp_servers(servers: Sequence[AcpMcpServer]) -> None:
             raise RpcError(INVALID_PARAMS, f"Invalid params: {place}.{field} is missing")
 
 
-def _mcp_servers(servers: Sequence[AcpMcpServer]) -> tuple[McpServerRequest, ...]:
-    return tuple(
-        McpServerRequest(
-            server.name,
-            server.type or "stdio",
-            (server.command, *(server.args or ())) if server.command else (),
-            {variable.name: variable.value for variable in server.env or ()},
-            server.url or "",
-            {header.name: header.value for header in server.headers or ()},
-        )
-        for server in servers
-    )
-
-
-def unused_mcp_servers_notice(params: OpenSessionParams, backend: str) -> str:
-    """Return a notice that MCP servers from the editor are not used, or an empty string; the engine uses them."""
-    if not params.mcp_servers or backend == "engine":
+def unused_mcp_servers_notice(params: OpenSessionParams, info: SessionInfo) -> str:
+    """Return a notice that an agent with its own tools gets no MCP servers from the editor, or an empty string."""
+    if not params.mcp_servers or not info.runs_own_tools:
         return ""
     names = ", ".join(sanitise(server.name[:80]) for server in params.mcp_servers[:MAX_NAMED_SERVERS])
     more = (
@@ -312,7 +298,7 @@ def unused_mcp_servers_notice(params: OpenSessionParams, backend: str) -> str:
         if len(params.mcp_servers) > MAX_NAMED_SERVERS
         else ""
     )
-    return f"MCP servers from the editor are not supported with {backend} yet: {names}{more}"
+    return f"MCP servers from the editor are not supported with {info.backend} yet: {names}{more}"
 
 
 def _without_session_id(response: OpenSessionResponse) -> OpenSessionResponse:

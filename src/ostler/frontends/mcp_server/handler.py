@@ -1,6 +1,7 @@
 """Answers the requests of an MCP client, in both eras of the protocol, with the tools of a session."""
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
@@ -49,7 +50,6 @@ class McpServerHandler:
         self._open_run = open_run
         self._info = {"name": "ostler", "version": version}
         self._patterns = tools
-        self._count = 0
         self._capabilities: Any = {}  # of a legacy client
         self._running: list[str] = []
         self._suspended = SuspendedCalls()
@@ -64,6 +64,8 @@ class McpServerHandler:
         if version is not None and version != MODERN_VERSION:
             data = {"supported": [MODERN_VERSION, *LEGACY_VERSIONS], "requested": str(version)[:40]}
             raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+        if version is not None and not isinstance(meta.get(CAPABILITIES_META), dict):
+            raise RpcError(INVALID_PARAMS, f"{META} lacks {CAPABILITIES_META}")
         return self._respond(method, params, meta, is_modern=version is not None)
 
     async def aclose(self) -> None:
@@ -162,8 +164,7 @@ class McpServerHandler:
         return report
 
     async def _start_tool(self, call: ServedCall) -> Awaitable[dict[str, Any]]:
-        self._count += 1
-        call_id = f"mcp-{self._count}"
+        call_id = f"mcp-{secrets.token_hex(8)}"  # a session runs each id once
         session = await self._open_session(can_show(call.capabilities))
         call.follow(session, partial(self._is_about, call_id))
         return self._run_tool(session, ToolCall(call_id, call.name, dict(call.arguments), origin="protocol"))

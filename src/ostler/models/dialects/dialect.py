@@ -25,8 +25,9 @@ from ostler.models.model_types import (
     TextReclassified,
     ThoughtChunk,
 )
+from ostler.settings.schema_models import DialectName
 
-DialectName = Literal["native", "xnl", "text", "files"]
+AnyDialect = DialectName | Literal["files"]  # that of the embedded model cannot be configured
 
 
 class CallParser(Protocol):
@@ -48,14 +49,12 @@ class Dialect(Protocol):
         """Return a parser for one reply. With `makes_api_calls`, JSON in the text of this model is not a call."""
 
 
-def apply_dialect(
-    client: ModelClient, dialect: DialectName, *, aliases: Mapping[str, str] | None = None
-) -> ModelClient:
+def apply_dialect(client: ModelClient, dialect: AnyDialect, *, aliases: Mapping[str, str] | None = None) -> ModelClient:
     """Return a client that uses the dialect. `aliases` are other tool names that tagged calls may use."""
     return _DialectModel(client, _make_dialect(dialect, aliases or {}), edits_in_text=dialect == "files")
 
 
-def _make_dialect(name: DialectName, aliases: Mapping[str, str]) -> Dialect:
+def _make_dialect(name: AnyDialect, aliases: Mapping[str, str]) -> Dialect:
     if name == "xnl":
         from ostler.models.dialects.xnl import XnlDialect
 

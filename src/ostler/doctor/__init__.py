@@ -1,0 +1,1 @@
+"""Checks of this machine, the settings and the model, for `ostler doctor`."""

@@ -1,0 +1,1 @@
+"""Sessions for programs: the conversation of the Python API."""

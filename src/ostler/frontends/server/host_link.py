@@ -1,0 +1,169 @@
+"""The tool host of a session: its manifest, whether it is connected, and the calls that it has to answer."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from ostler.core.tools import ToolCall, ToolSpec
+from ostler.wire.client_frames import ToolResultMessage
+from ostler.wire.frames_shared import HostInfo
+from ostler.wire.server_frames import HostStatus, ServerFrame, ToolCallMessage, ToolCancel
+
+
+class HostConnection(Protocol):
+    """The connection of a tool host."""
+
+    features: frozenset[str]
+
+    def send(self, frame: ServerFrame) -> None: ...
+
+    def send_in_order(self, make: Callable[[int], ServerFrame]) -> None:
+        """Send a message after everything that is in the log now; `make` gets the `seq` for it."""
+
+
+class OpenCall(msgspec.Struct, eq=False):
+    """A call that was given to a host and has no result yet."""
+
+    call: ToolCall
+    host: HostInfo
+    trace_id: str
+    result: "asyncio.Future[ToolResultMessage]"
+    started: float
+    cancelled: bool = False
+
+
+class HostLink:
+    """Survives the connections of the host and the closing of the session."""
+
+    def __init__(self, session_id: str, epoch: str, publish: Callable[[ServerFrame], None], host_wait: float) -> None:
+        """`publish` sends a message to every client that announced its type."""
+        self.info = HostInfo()
+        self.tools: dict[str, ToolSpec] = {}
+        self.connection: HostConnection | None = None
+        self.open_calls: dict[str, OpenCall] = {}
+        self.waiting = 0
+        self.releasing = False
+        self._session_id = session_id
+        self._epoch = epoch
+        self._publish = publish
+        self._host_wait = host_wait
+        self._absent_since = time.monotonic()
+        self._changed = asyncio.Event()
+
+    def connect(self, connection: HostConnection, info: HostInfo, tools: dict[str, ToolSpec]) -> None:
+        """Make this connection the host's."""
+        if info.id != self.info.id:
+            self._absent_since = time.monotonic()  # for the calls of the earlier host
+        self.connection, self.info, self.tools = connection, info, tools
+        self._notify_change()
+
+    def resend_calls(self, connection: HostConnection) -> None:
+        """Send the open calls of this host again; it runs each id once."""
+        for call in self.open_calls.values():
+            if call.host.id == self.info.id and not call.cancelled:
+                self._send(call, connection)
+
+    def disconnect(self, connection: HostConnection) -> None:
+        if self.connection is connection:
+            self.connection = None
+            self._absent_since = time.monotonic()
+            self._notify_change()
+
+    def status(self) -> HostStatus:
+        waiting = self.waiting + len(self.open_calls) if self.connection is None else 0
+        left = max(0.0, self._absent_since + self._host_wait - time.monotonic()) if waiting else 0.0
+        return HostStatus(self._session_id, self.info, self.connection is not None, waiting, round(left, 1))
+
+    async def wait_connected(self) -> bool:
+        """Wait for a host. Return False if none is connected within the limit."""
+        if self.connection:
+            return True
+        deadline = time.monotonic() + self._host_wait
+        self.waiting += 1
+        self._publish(self.status())
+        try:
+            while not self.connection:
+                if not await self._wait_change(deadline):
+                    return False
+            return True
+        finally:
+            self.waiting -= 1
+
+    async def run(self, call: ToolCall, trace_id: str, timeout: float) -> ToolResultMessage | str:
+        """Give a call to the host and return its result, or why there is none."""
+        loop = asyncio.get_running_loop()
+        open_call = OpenCall(call, self.info, trace_id, loop.create_future(), time.monotonic())
+        self.open_calls[call.id] = open_call
+        if self.connection:
+            self._send(open_call, self.connection)
+        return await self._wait_result(open_call, open_call.started + timeout)
+
+    async def cancel(self, call_id: str, seconds: float) -> ToolResultMessage | None:
+        """Tell the host to stop a call, and wait a limited time for its result."""
+        call = self.open_calls.get(call_id)
+        if call is None or self.releasing:
+            return None
+        call.cancelled = True
+        if not self.connection or "tool.cancel" not in self.connection.features or call.host.id != self.info.id:
+            return None
+        self.connection.send(ToolCancel(self._session_id, call_id, seconds))
+        await asyncio.wait([call.result], timeout=seconds)
+        return call.result.result() if call.result.done() else None
+
+    def close_call(self, call_id: str) -> None:
+        self.open_calls.pop(call_id, None)
+
+    def answer(self, message: ToolResultMessage) -> bool:
+        """Use the first result for a call. Return False if the call is not open."""
+        call = self.open_calls.get(message.tool_call_id)
+        if call is None:
+            return False
+        if not call.result.done():
+            call.result.set_result(message)
+        return True
+
+    async def _wait_result(self, call: OpenCall, deadline: float) -> ToolResultMessage | str:
+        while not call.result.done():
+            absent = self.connection is None or self.info.id != call.host.id
+            limit = min(deadline, self._absent_since + self._host_wait) if absent else deadline
+            left = limit - time.monotonic()
+            if left <= 0:
+                name = call.host.name or call.host.id or "the client"
+                return f"{name} was not connected for {self._host_wait:g} seconds" if absent else "it took too long"
+            changed = asyncio.ensure_future(self._changed.wait())
+            waits: tuple[asyncio.Future[Any], ...] = (call.result, changed)
+            try:
+                await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                changed.cancel()
+        return call.result.result()
+
+    async def _wait_change(self, deadline: float) -> bool:
+        try:
+            await asyncio.wait_for(self._changed.wait(), deadline - time.monotonic())
+        except TimeoutError:
+            return False
+        return True
+
+    def _notify_change(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+        self._publish(self.status())
+
+    def _send(self, call: OpenCall, connection: HostConnection) -> None:
+        connection.send_in_order(
+            lambda seq: ToolCallMessage(
+                self._session_id,
+                call.call.id,
+                call.call.tool,
+                call.call.arguments,
+                seq,
+                self._epoch,
+                call.trace_id,
+                call.host,
+                call.call.rule_layers(),
+            )
+        )

@@ -1,0 +1,68 @@
+"""Errors as JSON answers, and reading a request's body within a limit."""
+
+import logging
+from typing import TypeVar
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from ostler.core.errors import JournalError, OstlerError, UsageError
+from ostler.frontends.server.hubs import is_not_found
+
+T = TypeVar("T")
+log = logging.getLogger("ostler.server")
+_CODES = {404: "not_found", 405: "bad_message", 401: "unauthenticated", 403: "forbidden"}
+
+
+class HttpError(Exception):
+    """An error with its HTTP status and code."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return the body of a JSON request. Raises `HttpError`."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > limit:
+            raise HttpError(413, "too_large", f"the body has more than {limit} bytes")
+    if body and kind != "application/json":
+        raise HttpError(415, "bad_message", "the content type must be application/json")
+    return bytes(body)
+
+
+async def read_json(request: Request, kind: type[T], limit: int) -> T:
+    """Return the decoded body; an empty one counts as `{}`. Raises `HttpError`."""
+    body = await read_body(request, limit)
+    try:
+        return msgspec.json.decode(body or b"{}", type=kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise HttpError(400, "bad_message", str(error)[:500]) from None
+
+
+async def answer_error(request: Request, error: Exception) -> Response:
+    """Return the answer for an error, without a traceback."""
+    match error:
+        case HttpError():
+            status, code, text = error.status, error.code, str(error)
+        case HTTPException():
+            status, code, text = error.status_code, _CODES.get(error.status_code, "internal"), str(error.detail)
+        case OstlerError() if is_not_found(error):
+            status, code, text = 404, "not_found", "session not found"
+        case JournalError():
+            status, code, text = 409, "busy", str(error)
+        case UsageError():
+            status, code, text = 422, "bad_change", str(error)
+        case OstlerError():
+            status, code, text = 503, "model_unavailable", str(error)
+        case _:
+            log.error("request failed: %s %s", request.method, request.url.path, exc_info=error)
+            status, code, text = 500, "internal", "internal error"
+    return JSONResponse({"error": text, "code": code}, status)

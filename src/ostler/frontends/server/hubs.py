@@ -1,0 +1,145 @@
+"""All sessions of the server: creates, finds, changes and deletes them, and closes those that nobody uses."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import msgspec
+
+from ostler.core.errors import JournalError, OstlerError, UsageError
+from ostler.core.sessions import Rename, SessionQuery, SessionSummary, SetOption
+from ostler.core.store import HostedSessions
+from ostler.frontends.server.host_record import HostRecord
+from ostler.frontends.server.hub import ServerParts, SessionHub
+from ostler.wire.frames_shared import CloseCode
+from ostler.wire.server_frames import ErrorMessage
+
+log = logging.getLogger("ostler.server")
+PROJECT = "server"  # a session of a server belongs to no folder of this machine
+SWEEP_SECONDS = 5.0
+EXPIRE_SECONDS = 3600.0
+
+
+class SessionHubs:
+    """The sessions that are in use, by id, and the stored ones of each user."""
+
+    def __init__(self, sessions: HostedSessions, parts: ServerParts) -> None:
+        self.parts = parts
+        self.draining = False
+        self._sessions = sessions
+        self._hubs: dict[str, SessionHub] = {}
+        self._lock = asyncio.Lock()
+        self._sweeper: asyncio.Task[None] | None = None
+        self._expired_at = 0.0
+
+    async def start(self) -> None:
+        """Continue the turns that an earlier process left, and begin to close what is not used."""
+        for found in await asyncio.to_thread(self._sessions.interrupted):
+            try:
+                hub = await self.get(found.owner, found.id)
+                await hub.open_session()
+            except OstlerError as error:
+                log.warning("session %s cannot be continued: %s", found.id, error)
+        self._sweeper = asyncio.create_task(self._sweep(), name="close unused sessions")
+
+    async def get(self, owner: str, session_id: str) -> SessionHub:
+        """Return a user's session. Raises `UsageError` if there is none."""
+        async with self._lock:
+            hub = self._hubs.get(session_id)
+            if hub is None:
+                store = self._sessions.of(owner)
+                _, data = await asyncio.to_thread(store.host, session_id)
+                hub = self._hubs[session_id] = SessionHub(owner, session_id, store, HostRecord.decode(data), self.parts)
+            elif hub.owner != owner:
+                raise UsageError(f"session {session_id[:120]!r} not found")
+            return hub
+
+    async def create(self, owner: str, record: HostRecord, title: str = "") -> SessionHub:
+        """Create a session in the store. It is opened when it is used."""
+
+        def make() -> str:
+            store = self._sessions.of(owner)
+            journal = store.open(PROJECT)
+            journal.close()
+            store.set_host(journal.session_id, record.root, record.encode())
+            if title:
+                store.rename(journal.session_id, title)
+            return journal.session_id
+
+        return await self.get(owner, await asyncio.to_thread(make))
+
+    async def list(self, owner: str, query: SessionQuery) -> Sequence[SessionSummary]:
+        return await asyncio.to_thread(self._sessions.of(owner).list, query)
+
+    async def change(self, hub: SessionHub, title: str | None, model: str | None) -> None:
+        """Set title and model. Raises `OstlerError`."""
+        session = await hub.open_session()
+        if title is not None:
+            await session.apply(Rename(title))
+        if model is not None:
+            if not await session.apply(SetOption("model", model)):
+                raise UsageError(f"the model {model[:80]!r} cannot be used")
+            await hub.set_option("model", model)
+
+    async def fork(self, hub: SessionHub, seq: int) -> SessionHub:
+        """Copy a session. Raises `UsageError` if it has no such record."""
+        store = self._sessions.of(hub.owner)
+        new_id = await asyncio.to_thread(store.fork, hub.id, seq)
+        record = msgspec.structs.replace(hub.record, epoch=HostRecord.new().epoch)
+        await asyncio.to_thread(store.set_host, new_id, record.root, record.encode())
+        return await self.get(hub.owner, new_id)
+
+    async def delete(self, hub: SessionHub) -> None:
+        """End a session's turn, close its connections and delete it."""
+        hub.closing = True
+        hub.close_connections(CloseCode.DELETED, ErrorMessage(hub.id, "the session was deleted", "deleted"))
+        await hub.close_session()
+        await asyncio.to_thread(self._sessions.of(hub.owner).delete, hub.id)
+        self._hubs.pop(hub.id, None)
+
+    async def summary(self, hub: SessionHub) -> SessionSummary:
+        """Return the stored summary of a session."""
+        query = SessionQuery(limit=10_000)
+        found = await self.list(hub.owner, query)
+        return next((item for item in found if item.id == hub.id), SessionSummary(hub.id, hub.record.root))
+
+    def connection_count(self, owner: str) -> int:
+        return sum(len(hub.connections) for hub in self._hubs.values() if hub.owner == owner)
+
+    async def drain(self) -> None:
+        """Close all connections and release all sessions, so that another process continues their turns."""
+        self.draining = True
+        if self._sweeper:
+            self._sweeper.cancel()
+        hubs = tuple(self._hubs.values())
+        for hub in hubs:
+            hub.closing = True
+            hub.close_connections(CloseCode.RESTART, ErrorMessage(hub.id, "the server is restarting", "draining"))
+        await asyncio.gather(*(hub.close_session(release=True) for hub in hubs), return_exceptions=True)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            await self._close_unused()
+            if time.monotonic() - self._expired_at > EXPIRE_SECONDS:
+                self._expired_at = time.monotonic()
+                before = time.time() - self.parts.config.expire_days * 86400
+                for session_id in await asyncio.to_thread(self._sessions.delete_expired, before):
+                    log.info("session %s expired and was deleted", session_id)
+
+    async def _close_unused(self) -> None:
+        limit = time.monotonic() - self.parts.config.idle_close
+        for hub in tuple(self._hubs.values()):
+            if hub.is_idle and hub.used_at < limit:
+                async with self._lock:
+                    if hub.is_idle:
+                        del self._hubs[hub.id]
+                        with suppress(JournalError):
+                            await hub.close_session()
+
+
+def is_not_found(error: OstlerError) -> bool:
+    """Return whether an error says that a session does not exist for this user."""
+    return isinstance(error, UsageError) and ("not found" in str(error) or "invalid session id" in str(error))

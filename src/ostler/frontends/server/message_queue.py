@@ -1,0 +1,136 @@
+"""The messages of a session's clients: each starts one turn, waits for its turn, or steers the running one."""
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Literal
+
+from ostler.core.errors import OstlerError
+from ostler.core.prompt import Prompt, PromptContent, TextContent
+from ostler.core.protocols import Session, Turn
+from ostler.core.sessions import SetQueue, Steer
+from ostler.frontends.server.turn_metadata import received_prompts
+from ostler.wire.client_frames import UserMessageFrame
+from ostler.wire.frames_shared import QueueItem
+from ostler.wire.server_frames import ErrorMessage, MessageAccepted, QueueChanged
+
+if TYPE_CHECKING:
+    from ostler.frontends.server.hub import SessionHub
+
+MAX_ID = 128
+AcceptedStatus = Literal["started", "queued", "steered", "duplicate"]
+
+
+class MessageQueue:
+    """Starts the turns of a session one after the other. The queue is in the log, so it survives a restart."""
+
+    def __init__(self, hub: "SessionHub") -> None:
+        self.prompts: list[Prompt] = []
+        self._hub = hub
+        self._seen: set[str] = set()
+        self._traces: dict[str, str] = {}
+        self._watcher: asyncio.Task[None] | None = None
+
+    def load(self, session: Session) -> None:
+        """Read the queue of a session that was just opened, and go on with it."""
+        self._seen, queued = received_prompts(session.records())
+        self.prompts = list(queued)
+        if session.turn:
+            self._watch(session, session.turn)
+        elif self.prompts:
+            self._watcher = asyncio.create_task(self._start_next(session), name="message queue")
+
+    def stop(self) -> None:
+        """Start no more turns; the queue stays in the log."""
+        if self._watcher:
+            self._watcher.cancel()
+            self._watcher = None
+
+    def items(self) -> tuple[QueueItem, ...]:
+        return tuple(QueueItem(prompt.id, prompt.text[:4000], prompt.who) for prompt in self.prompts)
+
+    async def receive(self, message: UserMessageFrame, user: str) -> MessageAccepted | ErrorMessage:
+        """Start a turn with a message, or queue it. The same id is used once."""
+        hub, message_id = self._hub, message.client_message_id
+        if len(message_id) > MAX_ID:
+            return ErrorMessage(hub.id, f"clientMessageId has more than {MAX_ID} characters", "bad_message")
+        session = await hub.open_session()
+        if message_id in self._seen:
+            return MessageAccepted(hub.id, message_id, "duplicate")
+        prompt = make_prompt(message, user)
+        if not prompt.blocks:
+            return ErrorMessage(hub.id, "the message is empty", "empty_message", client_message_id=message_id)
+        if len(self.prompts) >= hub.config.queue:
+            text = f"{len(self.prompts)} messages wait already"
+            return ErrorMessage(hub.id, text, "queue_full", 5.0, client_message_id=message_id)
+        self._seen.add(prompt.id)
+        self._traces[prompt.id] = message.trace_id
+        return await self._place(session, prompt, message)
+
+    async def withdraw(self, message_id: str) -> bool:
+        """Remove a waiting message. Return False if it does not wait."""
+        session = await self._hub.open_session()
+        left = [prompt for prompt in self.prompts if prompt.id != message_id]
+        if len(left) == len(self.prompts):
+            return False
+        self.prompts = left
+        await self._save(session)
+        return True
+
+    async def _place(self, session: Session, prompt: Prompt, message: UserMessageFrame) -> MessageAccepted:
+        if session.turn is None and not self.prompts and not self._is_starting:
+            return self._accepted(prompt, "started", self._start(session, prompt))
+        if message.delivery == "steer" and (turn := session.turn) is not None and await session.apply(Steer(prompt)):
+            return self._accepted(prompt, "steered", turn.id)
+        self.prompts.append(prompt)
+        await self._save(session)
+        if session.turn is None and not self._is_starting and self._hub.session is session:
+            self._watcher = asyncio.create_task(self._start_next(session), name="message queue")
+        return self._accepted(prompt, "queued")
+
+    def _accepted(self, prompt: Prompt, status: AcceptedStatus, turn_id: str = "") -> MessageAccepted:
+        position = len(self.prompts) if status == "queued" else 0
+        trace = self._hub.trace_of(turn_id) if turn_id else self._traces.get(prompt.id, "")
+        return MessageAccepted(self._hub.id, prompt.id, status, position, turn_id, trace)
+
+    @property
+    def _is_starting(self) -> bool:
+        return self._watcher is not None and not self._watcher.done()
+
+    def _start(self, session: Session, prompt: Prompt) -> str:
+        turn_id = self._hub.start_turn(session, prompt, self._traces.pop(prompt.id, ""))
+        assert session.turn is not None
+        self._watch(session, session.turn)
+        return turn_id
+
+    def _watch(self, session: Session, turn: Turn) -> None:
+        async def wait() -> None:
+            await turn.wait()
+            await self._start_next(session)
+
+        self._watcher = asyncio.create_task(wait(), name="message queue")
+
+    async def _start_next(self, session: Session) -> None:
+        if not self.prompts or session.turn or self._hub.session is not session:
+            return
+        prompt = self.prompts.pop(0)
+        try:
+            self._start(session, prompt)  # before it leaves the stored queue, so that a crash does not lose it
+        except OstlerError as error:
+            self._hub.report_failure(error)
+        await self._save(session)
+
+    async def _save(self, session: Session) -> None:
+        texts = tuple(prompt.text for prompt in self.prompts)
+        await session.apply(SetQueue(texts, tuple(self.prompts)))
+        self._hub.publish(QueueChanged(self._hub.id, self.items()))
+
+
+def make_prompt(message: UserMessageFrame, user: str) -> Prompt:
+    """Return the prompt of a message."""
+    blocks: tuple[PromptContent, ...] = message.blocks
+    if not blocks:
+        text = (TextContent(message.content),) if message.content.strip() else ()
+        blocks = (*text, *message.images)
+    if blocks and message.notes:
+        blocks = (TextContent("\n\n".join(message.notes)), *blocks)
+    return Prompt(message.client_message_id or os.urandom(8).hex(), blocks, target=message.target, who=user)

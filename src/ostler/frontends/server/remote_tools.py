@@ -1,0 +1,178 @@
+"""Runs the calls of a session on its client's machine."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from ostler.core.display import Display, DisplayText
+from ostler.core.errors import ToolError
+from ostler.core.events import ToolProgress, ToolsChanged, ToolStarted
+from ostler.core.protocols import BackendContext, ToolRunner
+from ostler.core.tools import CALLS_THAT_CANNOT_RUN, ToolCall, ToolResult, ToolSpec
+from ostler.frontends.server.config import ServingConfig
+from ostler.frontends.server.host_link import HostLink
+from ostler.frontends.server.rate_limit import RateLimit
+from ostler.frontends.server.schema_check import find_mismatch
+from ostler.text.truncate import truncate_middle
+from ostler.wire.client_frames import ToolProgressMessage, ToolResultMessage
+
+log = logging.getLogger("ostler.server")
+
+
+class RemoteTools:
+    """Implements `ToolRunner`. `session_tools` runs tools that act on the session, on the server."""
+
+    def __init__(
+        self,
+        link: HostLink,
+        config: ServingConfig,
+        session_tools: ToolRunner | None = None,
+        trace: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._link = link
+        self._config = config
+        self._session_tools = session_tools
+        self._trace = trace
+        self._calls = RateLimit(config.calls_per_minute)
+        self._bytes = RateLimit(config.bytes_per_minute)
+        self._context: BackendContext | None = None
+
+    async def open(self, context: BackendContext) -> None:
+        self._context = context
+        if self._session_tools:
+            await self._session_tools.open(context)
+
+    def specs(self) -> Sequence[ToolSpec]:
+        own = self._session_specs()
+        return [own.get(spec.name, spec) for spec in self._link.tools.values()]
+
+    async def aclose(self) -> None:
+        self._context = None
+        if self._session_tools:
+            await self._session_tools.aclose()
+
+    def report_change(self) -> None:
+        """Report that the manifest changed."""
+        if self._context:
+            self._context.emit(ToolsChanged(tuple(self._link.tools)))
+
+    def show_progress(self, message: ToolProgressMessage) -> None:
+        if self._context and message.tool_call_id in self._link.open_calls:
+            self._context.emit(ToolProgress(message.tool_call_id, message.display))
+
+    async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
+        if self._session_tools and call.tool in self._session_specs():
+            return await self._session_tools.run(call, context)
+        began, result = time.monotonic(), ToolResult(call.id, "failed", "")
+        try:
+            spec = self._check(call)
+            if not await self._link.wait_connected():
+                raise ToolError(f"{self._host_name()} is not connected, so the call was not started", code="no_host")
+            result = await self._run_on_host(call, spec, context)
+        except ToolError as error:
+            result = ToolResult(call.id, "failed", str(error), fault=error.fault)
+        finally:
+            self._log(call, result, began, context)
+        return result
+
+    def _session_specs(self) -> dict[str, ToolSpec]:
+        """Return the tools that the host declared as the session's and that the server has."""
+        if not self._session_tools:
+            return {}
+        declared = {spec.name for spec in self._link.tools.values() if spec.runs_in == "session"}
+        return {spec.name: spec for spec in self._session_tools.specs() if spec.name in declared}
+
+    def _check(self, call: ToolCall) -> ToolSpec:
+        """Return the tool of a call that may be forwarded. Raises `ToolError` for the model."""
+        spec = self._link.tools.get(call.tool)
+        if spec is None:
+            if call.tool in CALLS_THAT_CANNOT_RUN and not call.arguments:
+                raise ToolError(CALLS_THAT_CANNOT_RUN[call.tool], code="bad_call")
+            names = ", ".join(sorted(self._link.tools)) or "none"
+            raise ToolError(f"there is no tool {call.tool!r:.60}; available: {names}", code="unknown_tool")
+        if call.raw.strip() and not call.arguments and not _is_empty_object(call.raw):
+            raise ToolError(f"the arguments of {call.tool} are not a JSON object", code="bad_arguments")
+        try:
+            size = len(msgspec.json.encode(call.arguments))
+            problem = find_mismatch(spec.schema, call.arguments)
+        except (UnicodeEncodeError, RecursionError):
+            raise ToolError(f"the arguments of {call.tool} cannot be sent", code="bad_arguments") from None
+        if problem:
+            raise ToolError(f"the arguments of {call.tool} do not match its schema: {problem}", code="bad_arguments")
+        if size > self._config.max_frame // 2:
+            raise ToolError(f"the arguments of {call.tool} have {size} bytes, which is too much", code="too_large")
+        self._check_rate(size)
+        return spec
+
+    def _check_rate(self, size: int) -> None:
+        for limit, amount, unit in ((self._calls, 1, "calls"), (self._bytes, size, "bytes")):
+            if seconds := limit.take(amount):
+                text = f"more than {limit.per_minute:g} {unit} per minute; wait {seconds:.0f} seconds"
+                raise ToolError(text, code="rate_limited")
+
+    async def _run_on_host(self, call: ToolCall, spec: ToolSpec, context: BackendContext) -> ToolResult:
+        await context.record_start(ToolStarted(call.id, call.tool, spec.effects))
+        try:
+            answer = await self._link.run(call, self._trace(), self._config.call_timeout)
+            if isinstance(answer, str):
+                await self._link.cancel(call.id, 0.0)
+                return _unknown_result(call.id, answer)
+        except asyncio.CancelledError:
+            stopped = await self._link.cancel(call.id, self._config.cancel_wait)
+            if stopped is None and spec.effects:
+                return _unknown_result(call.id, "it was cancelled")
+            if stopped is None:
+                return ToolResult(call.id, "cancelled", "Cancelled before it finished.")
+            answer = stopped
+        finally:
+            self._link.close_call(call.id)
+        return self._result(call, answer)
+
+    def _result(self, call: ToolCall, answer: ToolResultMessage) -> ToolResult:
+        output = answer.output
+        text = "" if output is None else output if isinstance(output, str) else _to_json(output)
+        limit = self._config.max_output
+        if len(text.encode("utf-8", "replace")) > limit:
+            text = truncate_middle(text, limit if text.isascii() else limit // 4).text
+        self._bytes.take(len(text))
+        status = answer.status or ("failed" if answer.error else "ok")
+        if answer.error and answer.error not in text:
+            text = f"Tool {call.tool!r} failed: {answer.error[:4000]}\n{text}".rstrip()
+        display = answer.display or Display(blocks=(DisplayText(text[:4000], "output"),) if text else ())
+        return ToolResult(call.id, status, text, display, answer.data, answer.images[:8])
+
+    def _host_name(self) -> str:
+        return self._link.info.name or self._link.info.id or "the client that runs the tools"
+
+    def _log(self, call: ToolCall, result: ToolResult, began: float, context: BackendContext) -> None:
+        session = getattr(context, "id", "")
+        log.info(
+            "tool call session=%s tool=%s status=%s ms=%d bytes=%d trace=%s",
+            session,
+            call.tool[:64],
+            result.status,
+            (time.monotonic() - began) * 1000,
+            len(result.for_model),
+            self._trace(),
+        )
+
+
+def _unknown_result(call_id: str, reason: str) -> ToolResult:
+    text = f"The outcome is unknown: {reason}. The call may have run. Check before you retry."
+    return ToolResult(call_id, "unknown", text)
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_empty_object(raw: str) -> bool:
+    try:
+        return bool(json.loads(raw) == {})
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,183 @@
+"""The fallback without WebSocket: server-sent events down, POST up, with the same messages."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from ostler.core.errors import OstlerError
+from ostler.frontends.server.connection import ClientConnection
+from ostler.frontends.server.frame_handler import FrameHandler
+from ostler.frontends.server.http_errors import HttpError, read_body
+from ostler.frontends.server.hub import SessionHub
+from ostler.frontends.server.hubs import SessionHubs
+from ostler.frontends.server.manifest import ManifestError
+from ostler.wire.client_frames import ClientFrame, Hello
+from ostler.wire.frames import FrameError, decode_client_frame, encode_frame
+from ostler.wire.frames_shared import PROTOCOL_VERSION, ResumePoint
+from ostler.wire.server_frames import ErrorMessage, Heartbeat
+
+STREAM_HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
+MAX_BATCH = 100
+_CONNECTION = re.compile(r"[\x21-\x7e]{1,64}")
+
+
+class SseClient:
+    """A client without a WebSocket: its `hello` and the current stream, if any."""
+
+    def __init__(self, hub: SessionHub) -> None:
+        self.hub = hub
+        self.user = ""
+        self.connection: ClientConnection | None = None
+        self.handler: FrameHandler | None = None
+        self.said_hello = asyncio.Event()
+        self.stream_number = 0
+        self._gap: asyncio.TimerHandle | None = None
+
+    async def attach(self, hello: Hello, user: str) -> None:
+        """Attach a connection for this `hello`, in place of an earlier one."""
+        if self.connection:
+            self.hub.detach(self.connection)
+        connection = ClientConnection(self.hub, hello, user)
+        await self.hub.attach(connection)
+        self.user, self.connection, self.handler = user, connection, FrameHandler(self.hub, connection)
+        self.said_hello.set()
+
+    async def resume(self, last_seq: int) -> None:
+        """Continue after a record that a former stream has sent."""
+        assert self.connection is not None
+        point = ResumePoint(self.hub.epoch, last_seq)
+        await self.attach(msgspec.structs.replace(self.connection.hello, resume=point), self.user)
+
+    def stay(self, seconds: float) -> None:
+        """Detach the client unless a stream is opened again in time."""
+        self.cancel_gap()
+        self._gap = asyncio.get_running_loop().call_later(seconds, self.end)
+
+    def cancel_gap(self) -> None:
+        if self._gap:
+            self._gap.cancel()
+            self._gap = None
+
+    def end(self) -> None:
+        self.cancel_gap()
+        if self.connection:
+            self.hub.detach(self.connection)
+
+
+class SseRoutes:
+    """`GET …/stream` and `POST …/messages`. A client is known by session, user and the id that it chose."""
+
+    def __init__(self, hubs: SessionHubs) -> None:
+        self._hubs = hubs
+        self._config = hubs.parts.config
+        self._clients: dict[tuple[str, str, str], SseClient] = {}
+
+    async def stream(self, request: Request) -> Response:
+        client = await self._client(request)
+        client.cancel_gap()
+        last_id = request.headers.get("last-event-id", "")
+        if client.connection and (last_id or client.stream_number):
+            await self._resume(client, last_id)
+        client.stream_number += 1
+        return StreamingResponse(
+            self._events(client, client.stream_number), media_type="text/event-stream", headers=STREAM_HEADERS
+        )
+
+    async def post(self, request: Request) -> Response:
+        frames = self._decode(await read_body(request, self._config.max_frame))
+        client = await self._client(request)
+        replies = [error for frame in frames if (error := await self._handle(client, frame, request.state.user))]
+        body = {"accepted": len(frames) - len(replies), "replies": msgspec.to_builtins(replies)}
+        return JSONResponse(body, 202 if len(frames) > len(replies) or not replies else 400)
+
+    async def _client(self, request: Request) -> SseClient:
+        name = request.query_params.get("connection", "default")
+        if not _CONNECTION.fullmatch(name):
+            raise HttpError(400, "bad_message", "connection must have 1 to 64 visible ASCII characters")
+        user = request.state.user
+        hub = await self._hubs.get(user, request.path_params["id"])
+        key = (hub.id, user, name)
+        self._clients = {k: c for k, c in self._clients.items() if c.connection is None or not c.connection.close_code}
+        client = self._clients.get(key)
+        if client is None or client.hub is not hub:
+            if self._hubs.connection_count(user) >= self._config.connections_per_user:
+                raise HttpError(429, "rate_limited", "too many connections")
+            client = self._clients[key] = SseClient(hub)
+        return client
+
+    def _decode(self, body: bytes) -> list[ClientFrame]:
+        try:
+            items = msgspec.json.decode(body, type=msgspec.Raw | list[msgspec.Raw]) if body[:1] == b"[" else [body]
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            raise HttpError(400, "bad_message", str(error)) from None
+        if not isinstance(items, list) or len(items) > MAX_BATCH:
+            raise HttpError(400, "bad_message", f"at most {MAX_BATCH} messages can be sent at once")
+        try:
+            frames = [decode_client_frame(bytes(item), self._config.max_frame) for item in items]
+        except FrameError as error:
+            raise HttpError(400, error.code, str(error)[:500]) from None
+        return [frame for frame in frames if frame is not None]
+
+    async def _handle(self, client: SseClient, frame: ClientFrame, user: str) -> ErrorMessage | None:
+        hub = client.hub
+        if isinstance(frame, Hello):
+            return await self._hello(client, frame, user)
+        if client.handler is None:
+            return ErrorMessage(hub.id, "the first message must be hello", "hello_expected")
+        return await client.handler.handle(frame)
+
+    async def _hello(self, client: SseClient, hello: Hello, user: str) -> ErrorMessage | None:
+        hub = client.hub
+        if hello.protocol != PROTOCOL_VERSION:
+            text = f"the client speaks protocol {hello.protocol}, this server {PROTOCOL_VERSION}"
+            return ErrorMessage(hub.id, text, "bad_message")
+        try:
+            await client.attach(hello, user)
+        except ManifestError as error:
+            return ErrorMessage(hub.id, str(error), "bad_manifest")
+        except OstlerError as error:
+            return ErrorMessage(hub.id, str(error), "model_unavailable")
+        if not client.stream_number:
+            client.stay(self._config.stream_gap)
+        return None
+
+    async def _resume(self, client: SseClient, last_id: str) -> None:
+        position = client.connection.position if client.connection else 0
+        if last_id and not re.fullmatch(r"[0-9]{1,15}", last_id):
+            raise HttpError(400, "bad_message", "Last-Event-ID must be a number")
+        await client.resume(int(last_id) if last_id else position)
+
+    async def _events(self, client: SseClient, number: int) -> AsyncIterator[bytes]:
+        """Yield the messages of a client as events, until it is replaced by a newer stream."""
+        try:
+            while not client.said_hello.is_set():
+                yield b": waiting for hello\n\n"
+                try:
+                    async with asyncio.timeout(self._config.heartbeat):
+                        await client.said_hello.wait()
+                except TimeoutError:
+                    continue
+            while number == client.stream_number:
+                connection = client.connection
+                assert connection is not None
+                try:
+                    async with asyncio.timeout(self._config.heartbeat):
+                        message = await connection.outbox.get()
+                except TimeoutError:
+                    yield b": ping\n\n" + _event(encode_frame(Heartbeat(client.hub.id)))
+                    continue
+                if message is None and connection is client.connection:
+                    return
+                if message is not None:
+                    yield _event(message.data, message.seq)
+        finally:
+            if number == client.stream_number:
+                client.stay(0 if self._hubs.draining else self._config.stream_gap)
+
+
+def _event(data: bytes, seq: int = 0) -> bytes:
+    return (b"id: %d\n" % seq if seq else b"") + b"data: " + data + b"\n\n"

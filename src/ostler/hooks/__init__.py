@@ -1,0 +1,1 @@
+"""Runs the user's hook programs around tool calls and turns."""

@@ -1,0 +1,47 @@
+"""Starts logging for this process, with one extra file per session."""
+
+import logging
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from ostler.journal.log_file import LogFile, LogHandler
+from ostler.journal.session_log import SessionLog
+from ostler.settings.effective import Settings
+from ostler.settings.home import expand_path, require_home
+
+LOG_NAME = "ostler.log"
+SESSION_LOG_NAME = "log"
+MB = 1024 * 1024
+
+
+def make_session_log(settings: Settings, session_id: str, folder: Path, *extra_secrets: str) -> SessionLog:
+    """Return a log that writes to the session's folder and to the common file; `extra_secrets` are masked too."""
+    handler = _get_handler(settings, extra_secrets)
+    max_bytes = settings.config.logs.max_mb * MB
+    handler.add_session_file(session_id, LogFile(folder / SESSION_LOG_NAME, max_bytes, 1))
+    return SessionLog(session_id, lambda: handler.remove_session_file(session_id))
+
+
+def _get_handler(settings: Settings, extra_secrets: tuple[str, ...]) -> LogHandler:
+    logger = logging.getLogger("ostler")
+    for handler in logger.handlers:
+        if isinstance(handler, LogHandler):
+            return handler
+    logs = settings.config.logs
+    folder = require_home(os.environ) / expand_path(logs.path or "logs", os.environ)
+    with suppress(OSError):  # a failing log must not stop the session
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handler = LogHandler(
+        LogFile(folder / LOG_NAME, logs.max_mb * MB, logs.keep), lambda: _make_redact(settings, extra_secrets)
+    )
+    logger.setLevel(logs.level.upper())
+    logger.addHandler(handler)
+    return handler
+
+
+def _make_redact(settings: Settings, extra_secrets: tuple[str, ...]) -> Callable[[str], str]:
+    from ostler.storage.redaction import make_redactor
+
+    return make_redactor(settings, os.environ, *extra_secrets).redact

@@ -1,0 +1,227 @@
+"""The workspace of a session: files, and a shell with its sandbox."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ostler.core.background_job import BackgroundJob
+from ostler.core.errors import ToolError
+from ostler.core.protocols import CommandRequest, CommandResult
+from ostler.settings.home import find_home
+from ostler.text.lazy_regex import lazy_regex
+from ostler.workspace.local_workspace import LocalWorkspace
+
+CREDENTIAL_PATHS = (
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".netrc", ".npmrc", ".pypirc", ".git-credentials", ".ostler"),
+    *(".docker/config.json", ".config/gcloud", ".config/gh", ".config/op", ".claude", ".codex"),
+)
+_HARMLESS_REDIRECTION = lazy_regex(r"[0-9]?>&[012](?=[\s;|&)]|$)|(?:[0-9]|&)?>{1,2} {0,8}/dev/null(?=[\s;|&)]|$)")
+
+if TYPE_CHECKING:
+    from ostler.processes.sandbox_policy import SandboxPolicy
+    from ostler.processes.session_processes import SessionProcesses
+
+
+class SessionShell:
+    """Runs the foreground and background commands of one session. Starts nothing before the first command."""
+
+    def __init__(self, root: str, *, writable: bool, sandbox: str) -> None:
+        self._root = root
+        self._writable = writable
+        self._sandbox = sandbox
+        self.is_agent_read_only: Callable[[], bool] = lambda: False
+        self._checked_read_only = False
+        self._processes: SessionProcesses | None = None
+
+    def for_child(self) -> "SessionShell":
+        """Return a separate shell with the same settings for a child session."""
+        return SessionShell(self._root, writable=self._writable, sandbox=self._sandbox)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the agent is read-only now, or was when the permission of the last command was checked."""
+        return self.is_agent_read_only() or self._checked_read_only
+
+    async def is_sandboxed(self) -> bool:
+        """Return whether the next command runs in the sandbox; one that is allowed as read-only stays read-only."""
+        self._checked_read_only = self.is_agent_read_only()
+        return await self._has_sandbox()
+
+    async def _has_sandbox(self) -> bool:
+        return not (await self._ensure_processes().prepare()).startswith("none")
+
+    def is_read_only_command(self, command: str) -> bool:
+        """Return whether a command only looks at files, so that it runs with the workspace read-only."""
+        from ostler.policy.shell.looking import only_looks  # imports a parser that only commands need
+
+        return only_looks(command)
+
+    async def can_write(self) -> bool:
+        """Whether a command could change the workspace; only a sandbox can keep it from that."""
+        return (self._writable and not self.read_only) or not await self._has_sandbox()
+
+    async def run(self, request: CommandRequest) -> CommandResult:
+        return await self._ensure_processes().run(
+            request.command,
+            timeout=request.timeout,
+            cwd=request.cwd,
+            env=request.env,
+            on_output=request.on_output,
+            policy=await self._policy_for(request),
+        )
+
+    async def start(self, request: CommandRequest) -> str:
+        policy = await self._policy_for(request)
+        return await self._ensure_processes().start_background(
+            request.command, cwd=request.cwd, env=request.env, policy=policy
+        )
+
+    def is_busy(self) -> bool:
+        """Return whether a background command is running."""
+        return self._processes is not None and any(job.state == "running" for job in self._processes.list_background())
+
+    def list(self) -> Sequence[BackgroundJob]:
+        return self._ensure_processes().list_background()
+
+    async def read(self, job_id: str, wait: float) -> tuple[str, BackgroundJob]:
+        output = await self._ensure_processes().read_background(job_id, wait)
+        return output.text, output.job
+
+    async def stop(self, job_id: str) -> BackgroundJob:
+        return await self._ensure_processes().stop_background(job_id)
+
+    async def aclose(self) -> None:
+        if self._processes:
+            await self._processes.aclose()
+
+    def _sandbox_policy(self) -> "SandboxPolicy":
+        from ostler.processes.sandbox_policy import SandboxPolicy
+
+        home = _ostler_home()
+        writable = (self._root,) if self._writable and not (home and _is_inside(self._root, home)) else ()
+        return SandboxPolicy(
+            mode=self._sandbox,  # type: ignore[arg-type]  # validated by the settings
+            writable=writable,
+            read_only=(home,) if home else (),
+            hidden=_existing_credentials(self._root),
+        )
+
+    async def _policy_for(self, request: CommandRequest) -> "SandboxPolicy | None":
+        """Return the sandbox policy of one command, or None for the default.
+
+        Raises `ToolError` for a redirection into a file if writing is not allowed and there is no sandbox.
+        """
+        if (
+            (self.read_only or not self._writable)
+            and redirects_to_file(request.command)
+            and not await self._has_sandbox()
+        ):
+            raise ToolError(
+                "this session is read-only, and no sandbox confines the redirection",
+                hint="run the command without it",
+            )
+        read_only = self.read_only or (not request.network and self.is_read_only_command(request.command))
+        if not (request.network or read_only):
+            return None
+        default = self._sandbox_policy()
+        if not read_only:
+            hidden = tuple(path for path in default.hidden if os.path.realpath(path) in default.read_only)
+            return msgspec.structs.replace(default, network=True, hidden=hidden)
+        return msgspec.structs.replace(default, writable=(), network=request.network)
+
+    def _ensure_processes(self) -> "SessionProcesses":
+        if self._processes is None:
+            from ostler.processes.session_processes import SessionProcesses
+
+            self._processes = SessionProcesses(
+                self._root, policy=self._sandbox_policy(), marker_dir=running_marks_dir()
+            )
+        return self._processes
+
+
+def redirects_to_file(command: str) -> bool:
+    """Return whether a command could redirect output to a file other than `/dev/null`."""
+    return ">" in _HARMLESS_REDIRECTION.sub("", command)
+
+
+def running_marks_dir() -> str:
+    """Return the folder of the markers of running sessions, or an empty string without a home folder."""
+    home = _ostler_home()
+    return os.path.join(home, "running") if home else ""
+
+
+async def clean_up_killed_sessions(notify: Callable[[str], None]) -> None:
+    """Quarantine files that commands of killed sessions left for git to run, and report them."""
+    try:
+        markers = os.listdir(running_marks_dir())
+    except OSError:
+        return
+    if markers:
+        from ostler.processes.git_guard_marker import recover_stale_markers
+
+        for note in await recover_stale_markers(running_marks_dir()):
+            notify(note)
+
+
+def _ostler_home() -> str:
+    home = find_home(os.environ)
+    return os.path.realpath(home) if home else ""
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return f"{os.path.realpath(path)}/".startswith(f"{folder}/")
+
+
+def _existing_credentials(root: str) -> tuple[str, ...]:
+    """Return the paths with credentials that exist; commands without network access do not need them."""
+    home = os.path.expanduser("~")
+    paths = {*(os.path.join(home, name) for name in CREDENTIAL_PATHS), *filter(None, [_ostler_home()])}
+    return tuple(path for path in sorted(paths) if os.path.lexists(path) and not _is_inside(root, path))
+
+
+class SessionWorkspace(LocalWorkspace):
+    """A local workspace with the session's shell."""
+
+    def __init__(self, root: str, shell: SessionShell, *, read_anywhere: bool) -> None:
+        super().__init__(root, run=shell.run, read_anywhere=read_anywhere)
+        self._shell = shell
+        self._read_anywhere = read_anywhere
+        self._granted_folders: tuple[str, ...] = ()
+
+    def grant_folders(self, paths: Sequence[str]) -> None:
+        super().grant_folders(paths)
+        self._granted_folders = (*self._granted_folders, *paths)
+
+    def for_child(self) -> "SessionWorkspace":
+        """Return the workspace of a child session: the same files, but its own commands and read state."""
+        workspace = self._copy()
+        workspace.grant_folders(self._granted_folders)
+        workspace.before_change = self.before_change
+        return workspace
+
+    def _copy(self) -> "SessionWorkspace":
+        return SessionWorkspace(self.root, self._shell.for_child(), read_anywhere=self._read_anywhere)
+
+    @property
+    def shell(self) -> SessionShell:
+        return self._shell
+
+    @property
+    def jobs(self) -> SessionShell:
+        return self._shell
+
+    async def is_sandboxed(self) -> bool:
+        return await self._shell.is_sandboxed()
+
+    def is_read_only_command(self, command: str) -> bool:
+        return self._shell.is_read_only_command(command)
+
+    async def can_commands_write(self) -> bool:
+        return await self._shell.can_write()
+
+    async def aclose(self) -> None:
+        """Stop all commands and close the workspace."""
+        await self._shell.aclose()
+        self.close()

@@ -1,0 +1,65 @@
+"""The explanation names the flag or rule that would allow a call."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ostler.app.manual_calls import explain_call
+from ostler.core.permission import Rule
+from ostler.core.tools import ToolCall
+from ostler.settings.project_paths import project_grants
+from ostler.settings.run_options import RunOptions
+
+OUTSIDE = {"path": "/etc/hostname"}
+
+
+@pytest.fixture
+def explanation(tmp_path, monkeypatch):
+    """Return a function that gives the last line of an explanation, with the user's rules."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+
+    async def last_line(
+        tool: str, arguments: dict[str, object], rules: dict[str, object], *, yolo: bool = False
+    ) -> str:
+        config = Path(tmp_path / "home" / ".ostler" / "config.json")
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(json.dumps({"permission": rules}))
+        options = RunOptions(str(tmp_path / "work"), yolo=yolo)
+        return (await explain_call(options, ToolCall("explain", tool, arguments), interactive=True)).lines[-1]
+
+    return last_line
+
+
+@pytest.mark.req("PM-2", "FS-3")
+async def test_yolo_allows_reading_outside(explanation):
+    assert await explanation("read", OUTSIDE, {}) == "To allow it: --yolo"
+    assert "non-interactive    allow" in await explanation("read", OUTSIDE, {}, yolo=True)
+
+
+@pytest.mark.req("PM-2")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "rules"),
+    [
+        ("bash", {"command": "git push origin"}, {"bash": {"git push *": "deny"}}),
+        ("bash", {"command": "rm x"}, {"bash": {"rm *": "deny"}}),
+        ("read", OUTSIDE, {"external_directory": {"/etc/*": "deny"}}),
+    ],
+)
+async def test_no_flag_is_suggested_for_a_denying_rule(explanation, tool, arguments, rules):
+    assert "Change that rule; flags do not override it" in await explanation(tool, arguments, rules)
+
+
+@pytest.mark.req("PM-2")
+async def test_suggested_rule_has_the_right_pattern(explanation):
+    line = await explanation("bash", {"command": "git push origin"}, {})
+    assert line == "To allow it: --allow 'bash:git push *'"
+
+
+@pytest.mark.req("PM-2", "PM-6")
+async def test_standing_rule_of_the_project_applies(explanation, tmp_path):
+    write = {"path": "notes.md", "content": "hello"}
+    assert "To allow it" in await explanation("write", write, {})
+    project_grants(tmp_path / "work").add(Rule("edit", "*", "allow"))
+    assert await explanation("write", write, {}) == "    non-interactive    allow"
