@@ -46,7 +46,7 @@ def zero(ostler, models):
     def serve(*answers, **options):
         server = ScriptedZeroServer(list(answers), **options)
         models.wait(server.__aenter__())
-        env = {"AGENTZERO_API_URL": server.api_url}
+        env = {"AGENTZERO_API_URL": server.api_url, "AGENTZERO_CONTEXT": "0"}
         server.run = lambda *args, **more: ostler("zero", "run", *args, env=env | more.pop("env", {}), **more)
         try:
             yield server

@@ -1,6 +1,8 @@
 """Specification 002, the Agent Zero CLI: sections 5 to 11."""
 
 import json
+import platform
+import subprocess
 
 import pytest
 
@@ -39,7 +41,6 @@ def final(text):
 
 
 BACKEND = "the Agent Zero backend"
-CONTEXT = "the context builder"
 SCREEN = "the full-screen client"
 
 
@@ -223,81 +224,130 @@ def test_6_2_denial_is_sent(ostler, zero):
 # 7 Context builder
 
 
+def in_mode(mode, **variables):
+    """Return the environment of a run with the context builder."""
+    return {"AGENTZERO_CONTEXT": "1", "AGENTZERO_CONTEXT_MODE": mode, **variables}
+
+
+def send(zero, ostler, mode, *, change=False):
+    """Send two prompts in one session and return which of them carried the context."""
+    (ostler.workspace / "a.txt").write_text("alpha")
+    with zero(zero_reply("one", "c-1"), zero_reply("two", "c-1")) as server:
+        session = json.loads(server.run("-o", "json", "go", env=in_mode(mode)).stdout)["session"]
+        if change:
+            (ostler.workspace / "b.txt").write_text("beta")
+        assert server.run("--resume", session, "more", env=in_mode(mode)).code == 0
+    assert [message["message"].rpartition("\n")[2].removeprefix("USER: ") for message in server.messages] == [
+        "go",
+        "more",
+    ]
+    return ["[AZ_CONTEXT v1]" in message["message"] for message in server.messages]
+
+
+def context(ostler, *args, **config):
+    """Return the context that `ostler zero context` prints with these settings."""
+    (ostler.home / ".ostler").mkdir(exist_ok=True)
+    (ostler.home / ".ostler" / "config.json").write_text(json.dumps({"context": config}))
+    outcome = ostler("zero", "context", *args)
+    assert outcome.code == 0, outcome.stderr
+    return outcome.stdout
+
+
 @req("AZ-4")
-@missing(CONTEXT)
-def test_7_1_mode_always():
+def test_7_1_mode_always(ostler, zero):
     """`always`: each of two equal prompts carries the context."""
-    raise NotImplementedError
+    assert send(zero, ostler, "always") == [True, True]
 
 
 @req("AZ-4")
-@missing(CONTEXT)
-def test_7_1_mode_on_change():
+def test_7_1_mode_on_change(ostler, zero):
     """`on_change`: an unchanged workspace sends no context again, a changed one does."""
-    raise NotImplementedError
+    assert send(zero, ostler, "on_change") == [True, False]
+    assert send(zero, ostler, "on_change", change=True) == [True, True]
 
 
 @req("AZ-4")
-@missing(CONTEXT)
-def test_7_1_mode_once():
+def test_7_1_mode_once(ostler, zero):
     """`once`: the context is sent once per context id, even if the workspace changes."""
-    raise NotImplementedError
+    assert send(zero, ostler, "once", change=True) == [True, False]
 
 
 @req("AZ-4")
-@missing(CONTEXT)
-def test_7_1_mode_manual():
+def test_7_1_mode_manual(ostler, zero):
     """`manual`: no context is sent automatically."""
-    raise NotImplementedError
+    assert send(zero, ostler, "manual", change=True) == [False, False]
 
 
 @req("AZ-4")
-@missing(CONTEXT)
-def test_7_2_file_tree_is_bounded():
+def test_7_2_file_tree_is_bounded(ostler):
     """The tree is limited to the configured depth and count, notes that, and is the same on every run."""
-    raise NotImplementedError
+    (ostler.workspace / "one" / "two" / "three").mkdir(parents=True)
+    for name in ("b.py", "a.py", "one/c.py", "one/two/d.py", "one/two/three/e.py"):
+        (ostler.workspace / name).write_text("x")
+    complete = context(ostler)
+    assert complete == context(ostler)
+    assert "omitted" not in complete
+    tree = complete.partition("workspace_tree:\n")[2].splitlines()[:5]
+    assert tree == ["a.py (1B)", "b.py (1B)", "one/c.py (1B)", "one/two/d.py (1B)", "one/two/three/e.py (1B)"]
+    shallow = context(ostler, max_depth=2)
+    assert ("one/c.py" in shallow, "d.py" in shallow, "omitted" in shallow) == (True, False, True)
+    few = context(ostler, max_files=2)
+    assert ("b.py" in few, "c.py" in few, "omitted" in few) == (True, False, True)
 
 
 @req("AZ-4")
-@missing(CONTEXT)
-def test_7_2_optional_previews():
+def test_7_2_optional_previews(ostler):
     """File previews are included if they are enabled."""
-    raise NotImplementedError
+    (ostler.workspace / "notes.txt").write_text("remember the milk")
+    assert "--- notes.txt ---\nremember the milk" in context(ostler, preview_files=["notes.txt"])
+    assert "remember" not in context(ostler, preview_files=["notes.txt"], include_previews=False)
 
 
 @req("AZ-4")
-@missing(CONTEXT)
-def test_7_2_optional_git_status():
+def test_7_2_optional_git_status(ostler):
     """Git status is included if it is enabled; a folder without git is not an error."""
-    raise NotImplementedError
+    assert "git_status:" not in context(ostler)
+    subprocess.run(["git", "init", "-q", "-b", "trunk", str(ostler.workspace)], check=True)
+    (ostler.workspace / "new.txt").write_text("x")
+    assert "git_status:\nbranch: trunk\n?? new.txt" in context(ostler)
+    assert "trunk" not in context(ostler, include_git=False)
 
 
 @req("AZ-4")
-@missing(CONTEXT)
-def test_7_2_optional_system_metadata():
+def test_7_2_optional_system_metadata(ostler):
     """System metadata is included if it is enabled."""
-    raise NotImplementedError
+    assert f"system: {platform.system()}" in context(ostler)
+    assert "system:" not in context(ostler, include_system=False)
 
 
 @req("AZ-5")
-@missing(CONTEXT)
-def test_7_3_redact_keys():
+def test_7_3_redact_keys(ostler):
     """The values of `context.redact_keys` in previewed YAML and JSON are masked."""
-    raise NotImplementedError
+    (ostler.workspace / "a.yaml").write_text("nested:\n  shoe_size: forty-two\nname: fine\n")
+    (ostler.workspace / "a.json").write_text('{"list": [{"shoe_size": "forty-two"}], "name": "fine"}')
+    shown = context(ostler, preview_files=["a.yaml", "a.json"], redact_keys=["shoe_size"])
+    assert (shown.count("***REDACTED***"), "forty-two" in shown, shown.count("fine")) == (2, False, 2)
 
 
 @req("AZ-5")
-@missing(CONTEXT)
-def test_7_3_redact_patterns():
+def test_7_3_redact_patterns(ostler):
     """Matches of `context.redact_patterns` are replaced by `***REDACTED***`."""
-    raise NotImplementedError
+    (ostler.workspace / "a.txt").write_text("ticket ACME-1234 is open")
+    shown = context(ostler, preview_files=["a.txt"], redact_patterns=["acme-[0-9]+"])
+    assert "ticket ***REDACTED*** is open" in shown
 
 
 @req("AZ-5")
-@missing(CONTEXT)
-def test_7_3_sensitive_files_are_excluded():
-    """`.env`, `config.yaml` and similar files are not previewed unless they are configured."""
-    raise NotImplementedError
+def test_7_3_sensitive_files_are_excluded(ostler):
+    """`.env`, `config.yaml` and similar files are never previewed or listed, also through a link."""
+    for name in (".env", ".env.local", "config.yaml", "secrets.toml", "id_rsa", "server.pem", ".npmrc"):
+        (ostler.workspace / name).write_text("plain-content")
+    (ostler.workspace / "link.txt").symlink_to("config.yaml")
+    subprocess.run(["git", "init", "-q", str(ostler.workspace)], check=True)
+    shown = context(ostler, preview_files=[".env", "config.yaml", "link.txt", "*"])
+    assert "plain-content" not in shown
+    assert ".env" not in shown
+    assert "config.yaml" not in shown
 
 
 # 8 Security model
@@ -466,14 +516,20 @@ def test_10_tool_failure_goes_back_with_stderr(ostler, zero):
 
 
 @req("AZ-4")
-@missing(CONTEXT)
-def test_11_context_within_max_bytes():
+def test_11_context_within_max_bytes(ostler):
     """However large the workspace, the context has at most `context.max_bytes` bytes and is valid UTF-8."""
-    raise NotImplementedError
+    for number in range(60):
+        (ostler.workspace / f"größe-{number}.txt").write_text("é" * 100)
+    for limit in (1, 40, 200, 2000, 5000):
+        text = context(ostler, max_bytes=limit, preview_files=["größe-1.txt"]).removesuffix("\n")
+        assert len(text.encode()) <= limit
+        assert not text or text.endswith("[/AZ_CONTEXT]")
 
 
 @req("AZ-4")
-@missing(CONTEXT)
-def test_11_previews_within_max_preview_bytes():
+def test_11_previews_within_max_preview_bytes(ostler):
     """Previews of large files are truncated to `context.max_preview_bytes`, with a note."""
-    raise NotImplementedError
+    (ostler.workspace / "big.txt").write_text("é" * 50_000)
+    shown = context(ostler, preview_files=["big.txt"], max_preview_bytes=99)
+    assert shown.count("é") == 49
+    assert "[truncated: 99 of 100000 bytes]" in shown

@@ -127,7 +127,7 @@ class BackendMaker:
     def _make_zero(self, draft: SessionDraft, workspace: Workspace) -> MadeBackend:
         from ostler.app.zero_backend import ZeroParts
 
-        parts = ZeroParts(draft.project, draft.request, workspace, draft.access.allows_tool, self._notify)
+        parts = ZeroParts(draft.project, draft.request, workspace, draft.access, self._notify)
         return MadeBackend(ZERO, parts.backend, parts.tools)
 
     async def _make_engine(self, draft: SessionDraft) -> Backend:

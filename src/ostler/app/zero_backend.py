@@ -7,12 +7,14 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from ostler.access.active_agent import ActiveAgent
 from ostler.app.project import Project
 from ostler.app.tool_host import builtin_tools
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
 from ostler.backends.agent_zero.message_api import MessageApiSettings, MessageApiTransport
 from ostler.backends.agent_zero.server import ZeroServer, parse_server_url
 from ostler.backends.agent_zero.transport import TransportStart, TurnListener, ZeroTransport
+from ostler.backends.agent_zero.workspace_context import ContextSender
 from ostler.core.credentials import CredentialName
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Workspace
@@ -41,7 +43,7 @@ class ZeroParts:
         project: Project,
         request: OpenSessionRequest,
         workspace: Workspace,
-        is_offered: Callable[[str], bool],
+        access: ActiveAgent,
         notify: Callable[[str], None],
     ) -> None:
         origin, path = server_location(project.settings.config.connection)
@@ -49,10 +51,10 @@ class ZeroParts:
         if allow_shell:
             notify(f"warning: {SHELL_WARNING}")
             logging.getLogger(__name__).warning(SHELL_WARNING)
-        host = socket.gethostname() or "this machine"
+        host = host_name()
         reasons = StatedReasons(host)
         tools = [tool for tool in builtin_tools(project.settings) if tool.spec.name in TOOLS]
-        tool_host = LocalToolHost(tools, workspace, is_offered=is_offered, interceptor=project.hooks)
+        tool_host = LocalToolHost(tools, workspace, is_offered=access.allows_tool, interceptor=project.hooks)
         self.tools = StatedReasonToolRunner(tool_host, reasons, allow_shell=allow_shell)
         plan = ZeroPlan(
             origin.address,
@@ -61,7 +63,23 @@ class ZeroParts:
             lambda call_id, stated: reasons.add(call_id, stated.command, stated.reason),
         )
         probe = partial(_message_api, origin, path, project.settings)
-        self.backend = AgentZeroBackend(plan, (probe,))
+        self.backend = AgentZeroBackend(plan, (probe,), _make_context_sender(project, workspace, access, host))
+
+
+def host_name() -> str:
+    """Return the name of this machine, which the server and the user see with every call."""
+    return socket.gethostname() or "this machine"
+
+
+def _make_context_sender(
+    project: Project, workspace: Workspace, access: ActiveAgent, host: str
+) -> ContextSender | None:
+    config = project.settings.config.context
+    if not config.enabled:
+        return None
+    from ostler.app.zero_context import ZeroContextSource
+
+    return ContextSender(ZeroContextSource(project, workspace, access.policy, host), config.mode)
 
 
 async def _message_api(

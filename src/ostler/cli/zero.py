@@ -9,6 +9,7 @@ BACKEND = ("--backend", "agent_zero")
 HELP = """\
 usage: ostler zero [OPTIONS]           interactive session (options of `ostler chat`)
        ostler zero run [OPTIONS] …     one prompt (options of `ostler run`)
+       ostler zero context [OPTIONS]   print the description of the workspace that is sent (options of both)
        ostler zero login               store the API key, read from the terminal or standard input
        ostler zero logout              delete the stored key
 
@@ -26,6 +27,8 @@ def main(arguments: list[str]) -> int:
         from ostler.cli.run import main as run
 
         return run([*BACKEND, *rest])
+    if name == "context":
+        return _print_context(rest)
     if name in ("login", "logout"):
         return _change_key(name, rest)
     if name and not name.startswith("-"):
@@ -33,6 +36,37 @@ def main(arguments: list[str]) -> int:
     from ostler.cli.chat import main as chat
 
     return chat([*BACKEND, *arguments])
+
+
+def _print_context(arguments: list[str]) -> int:
+    from ostler.cli.arguments import (
+        Parser,
+        add_agent,
+        add_limit_options,
+        add_mode,
+        add_model,
+        add_permission_options,
+        add_workspace,
+        run_options,
+    )
+
+    text = "Print exactly what Agent Zero gets about this workspace, without contacting the server."
+    parser = Parser("ostler zero context", description=text)
+    parser.add_argument("--run", action="store_true", help="as `ostler zero run` sends it, where nobody can approve")
+    for add in (add_workspace, add_agent, add_model, add_permission_options, add_mode, add_limit_options):
+        add(parser)
+    args = parser.parse_args(arguments)
+
+    import asyncio
+
+    from ostler.app.zero_context import describe_workspace
+
+    described = asyncio.run(describe_workspace(run_options(args), interactive=not args.run))
+    if described:
+        sys.stdout.write(f"{described}\n")
+    else:
+        sys.stderr.write("nothing is sent: context.enabled is false, or context.max_bytes is too small\n")
+    return 0
 
 
 def _change_key(name: str, rest: list[str]) -> int:
