@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from ostler.testing.model_server import calls, text
+
+F4 = "\x1bOS"
+
 req, missing = pytest.mark.req, pytest.mark.missing
 
 
@@ -277,18 +281,46 @@ def test_8_whitelist_matches_whole_commands(ostler):
 # 9 UI requirements
 
 
+def at(server):
+    return ["--base-url", server.base_url, "--model", "scripted"]
+
+
+def opened(terminal, server, **options):
+    """The full-screen client, when its input is ready."""
+    term = terminal("tui", *at(server), columns=120, rows=30, **options)
+    term.wait_for("shows all keys")
+    term.wait_for("ready")
+    return term
+
+
 @req("TU-1")
-@missing(SCREEN)
-def test_9_live_feed_and_status():
+def test_9_live_feed_and_status(terminal, models):
     """The screen shows events as they happen and the status of the turn."""
-    raise NotImplementedError
+    with models.playing(text("It is done.")) as server:
+        term = opened(terminal, server)
+        assert all(label in term.text for label in ("STATE", "MODEL", "CONTEXT", "COST", "PROFILE"))
+        term.type(F4)
+        term.wait_for("EVENTS")
+        term.type("go\r")
+        term.wait_for("● It is done.")
+        term.wait_for("prompt: go")
+        term.wait_for("turn done")
 
 
 @req("TU-2")
-@missing(SCREEN)
-def test_9_approval_dialog_with_preview():
+def test_9_approval_dialog_with_preview(terminal, ostler, models):
     """A write that needs approval opens a dialog with its diff; a key answers it."""
-    raise NotImplementedError
+    write = calls([("write", {"path": "notes.txt", "content": "first\nsecond\n"})])
+    with models.playing(write, text("Written.")) as server:
+        term = opened(terminal, server)
+        term.type("write\r")
+        term.wait_for("Allow once")
+        dialog = term.wait_for("Tab: diff")
+        assert "notes.txt: would be created, +2 -0" in dialog
+        assert "+second" in dialog
+        term.type("y\r")
+        term.wait_for("● Written.")
+    assert (ostler.workspace / "notes.txt").read_text() == "first\nsecond\n"
 
 
 @req("TU-3")
@@ -299,10 +331,17 @@ def test_9_switch_project_profile_and_theme():
 
 
 @req("TU-4")
-@missing(SCREEN)
-def test_9_single_and_multi_line_input():
+def test_9_single_and_multi_line_input(terminal, models):
     """One line is sent with Enter; a prompt of several lines arrives with its line breaks."""
-    raise NotImplementedError
+    with models.playing(text("One."), text("Two.")) as server:
+        term = opened(terminal, server)
+        term.type("single\r")
+        term.wait_for("● One.")
+        term.wait_for("ready")
+        term.type("first\nsecond\r")
+        term.wait_for("● Two.")
+        prompts = [message for message in server.requests[-1].json["messages"] if message["role"] == "user"]
+    assert "first\nsecond" in json.dumps(prompts[-1]).replace("\\n", "\n")
 
 
 # 10 Error handling
