@@ -20,6 +20,8 @@ COMMANDS = {
         "ostler.cli.serve",
         "manage the tokens of a server, print its JSON Schema; the server itself is not finished",
     ),
+    "login": ("ostler.cli.login", "store the token of a server, or list the servers"),
+    "logout": ("ostler.cli.login:logout", "revoke and delete the token of a server"),
     "config": ("ostler.cli.config", "show or check the settings, print their JSON Schema"),
     "permissions": ("ostler.cli.permissions", "explain permission decisions, list or revoke rules"),
     "undo": ("ostler.cli.undo", "undo the file changes of a turn"),

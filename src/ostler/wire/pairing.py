@@ -11,6 +11,7 @@ import msgspec
 from ostler.core.errors import UsageError
 
 PAIR_PATH = "/api/agent/pair"
+TOKEN_PATH = "/api/agent/token"  # DELETE revokes the token of the request
 CODE = r"[A-Za-z2-7]{4}(?:-?[A-Za-z2-7]{4}){3}"
 _FRAGMENT = re.compile(rf"({CODE})(?:\.sha256-([0-9a-f]{{64}}))?")
 

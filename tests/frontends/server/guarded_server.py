@@ -19,6 +19,7 @@ from ostler.frontends.server.failure_limit import FailureLimit
 from ostler.frontends.server.listening import allowed_hosts
 from ostler.frontends.server.pairing_exchange import PairingExchange
 from ostler.frontends.server.peer_protocols import HttpPeerProtocol, WebSocketPeerProtocol
+from ostler.frontends.server.token_revocation import TokenRevocation
 from ostler.frontends.server.unix_socket import listen_unix
 from ostler.journal.log_file import LogFile
 from ostler.storage.sqlite_accounts import SqliteAccounts
@@ -32,7 +33,7 @@ ORIGIN = "https://team.example"
 class GuardedServer:
     """Runs in a thread of its own; `calls` has the paths that reached the application."""
 
-    def __init__(self, folder, *, recheck=0.05, unix=None, failures=None, pairing_failures=None):
+    def __init__(self, folder, *, recheck=0.05, unix=None, failures=None, pairing_failures=None, tls=("", "")):
         self.audit_file = folder / "audit.jsonl"
         self.database = SqliteDatabase(folder / "server" / "ostler.db")
         self.accounts = SqliteAccounts(self.database)
@@ -45,7 +46,8 @@ class GuardedServer:
         rules = AccessRules(
             hosts, frozenset({ORIGIN}), frozenset({"/healthz", PAIR_PATH}), {os.geteuid(): "owner"} if unix else {}
         )
-        app = PairingExchange(self._app(), self.accounts, self.audit, pairing_failures)
+        app = TokenRevocation(self._app(), self.accounts, self.audit)
+        app = PairingExchange(app, self.accounts, self.audit, pairing_failures)
         failures = failures or FailureLimit(100_000)
         guard = TokenGuard(app, self.accounts, rules, self.audit, recheck, failures)
         self._sockets = [self._socket, *([listen_unix(unix)] if unix else [])]
@@ -57,6 +59,8 @@ class GuardedServer:
             http=HttpPeerProtocol,
             ws=WebSocketPeerProtocol,
             proxy_headers=False,
+            ssl_certfile=tls[0] or None,
+            ssl_keyfile=tls[1] or None,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)

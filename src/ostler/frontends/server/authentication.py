@@ -60,7 +60,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class TokenGuard:
-    """ASGI middleware. The application finds the user's name in `scope["state"]["user"]`."""
+    """ASGI middleware. The application finds the user's name in `scope["state"]["user"]`, the token's id in `token`."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class TokenGuard:
         state = scope.setdefault("state", {})
         state.pop("user", None)
         if caller.user:
-            state["user"] = caller.user
+            state["user"], state["token"] = caller.user, caller.token
         await self._serve(scope, receive, send, caller)
 
     async def _refuse(self, scope: "Scope", send: "Send", refusal: Refusal, caller: Caller) -> None:
