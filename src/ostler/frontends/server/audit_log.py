@@ -13,7 +13,7 @@ MAX_TEXT = 300
 
 
 class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One line. `event` is request, refused, opened, closed, paired, token.issued or token.revoked."""
+    """One line. `event` is request, refused, opened, closed, pairing.opened, paired, token.issued or token.revoked."""
 
     event: str
     user: str = ""

@@ -1,6 +1,7 @@
 """Lets only requests with a valid token, Host and Origin reach the server, also before a WebSocket is accepted."""
 
 import asyncio
+import ipaddress
 import logging
 import math
 import re
@@ -179,11 +180,25 @@ def _check_headers(scope: "Scope", rules: AccessRules) -> Refusal | None:
     if scope["type"] not in ("http", "websocket"):
         return Refusal(403, "forbidden", "this kind of request is not supported")
     hosts, origins = header_values(scope, b"host"), header_values(scope, b"origin")
-    if len(hosts) != 1 or (PEER_UID not in scope and hosts[0].lower() not in rules.hosts):
+    if len(hosts) != 1 or not (PEER_UID in scope or hosts[0].lower() in rules.hosts or _is_address(scope, hosts[0])):
         return Refusal(403, "forbidden", "this Host is not allowed")
     if origins and (len(origins) != 1 or origins[0] not in rules.origins):
         return Refusal(403, "forbidden", "this Origin is not allowed")
     return None
+
+
+def _is_address(scope: "Scope", host: str) -> bool:
+    """Return whether `Host` is the address that the client connected to: a name that was rebound never is."""
+    server = scope.get("server")
+    if not server or not server[1]:
+        return False
+    try:
+        address = ipaddress.ip_address(server[0])
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    written = f"[{address}]" if address.version == 6 and not mapped else str(mapped or address)
+    return host == f"{written}:{server[1]}"
 
 
 def _has_token_in_query(scope: "Scope") -> bool:
