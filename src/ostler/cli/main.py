@@ -18,6 +18,8 @@ COMMANDS = {
     "zero": ("ostler.cli.zero", "work with an Agent Zero server, and let it use tools of this machine"),
     "mcp": ("ostler.cli.mcp", "list, add, remove or test MCP servers; serve Ostler's tools to MCP clients"),
     "serve": ("ostler.cli.serve", "run the agent loop for clients that run the tools on their own machine"),
+    "login": ("ostler.cli.login", "store the token of a server, or list the servers"),
+    "logout": ("ostler.cli.login:logout", "revoke and delete the token of a server"),
     "config": ("ostler.cli.config", "show or check the settings, print their JSON Schema"),
     "permissions": ("ostler.cli.permissions", "explain permission decisions, list or revoke rules"),
     "undo": ("ostler.cli.undo", "undo the file changes of a turn"),
