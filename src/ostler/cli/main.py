@@ -15,11 +15,9 @@ COMMANDS = {
         "list, show, search, export, import, fork, rename, repair or delete sessions, and show statistics",
     ),
     "acp": ("ostler.cli.acp", "use the Agent Client Protocol: serve an editor, run or test an agent"),
+    "zero": ("ostler.cli.zero", "work with an Agent Zero server, and let it use tools of this machine"),
     "mcp": ("ostler.cli.mcp", "list, add, remove or test MCP servers; serve Ostler's tools to MCP clients"),
-    "serve": (
-        "ostler.cli.serve",
-        "manage the tokens of a server, print its JSON Schema; the server itself is not finished",
-    ),
+    "serve": ("ostler.cli.serve", "run the agent loop for clients that run the tools on their own machine"),
     "login": ("ostler.cli.login", "store the token of a server, or list the servers"),
     "logout": ("ostler.cli.login:logout", "revoke and delete the token of a server"),
     "config": ("ostler.cli.config", "show or check the settings, print their JSON Schema"),

@@ -94,12 +94,12 @@ def say(text, message_id="m"):
     return act
 
 
-def call(*names):
+def call(*names, subject="x"):
     """A turn that calls tools one after the other."""
 
     async def act(context, _):
         for number, name in enumerate(names):
-            made = ToolCall(f"call-{number}", name, {"subject": "x"})
+            made = ToolCall(f"call-{number}", name, {"subject": subject})
             context.emit(ToolCalled(made))
             await context.run_tool(made)
         context.emit(MessageDone(Message("end", (TextContent("Finished."),))))

@@ -1,7 +1,6 @@
 """The main screen: cards, transcript, activity, input. It routes keys to the parts and to the controller."""
 
 import os
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
@@ -10,10 +9,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Input
 
 from ostler.core.errors import UsageError
-from ostler.frontends.tui.clipboard import clipboard_sequence
+from ostler.frontends.tui.copying import TranscriptCopier
 from ostler.frontends.tui.keys import ACTIONS, KeyTable
 from ostler.frontends.tui.options import TuiOptions
 from ostler.frontends.tui.screens.choice_screen import Choice, ChoiceScreen
@@ -21,23 +19,22 @@ from ostler.frontends.tui.screens.help_screen import HelpScreen
 from ostler.frontends.tui.screens.request_screen import RequestScreen
 from ostler.frontends.tui.session_controller import SessionController
 from ostler.frontends.tui.status import activity_line, panel_sections, status_cards, welcome_lines
-from ostler.frontends.tui.transcript.search import find_entries, row_of
 from ostler.frontends.tui.transcript.view import TranscriptView
 from ostler.frontends.tui.widgets.completion_menu import CompletionMenu
 from ostler.frontends.tui.widgets.prompt_field import PromptField
+from ostler.frontends.tui.widgets.search_field import SearchField
 from ostler.frontends.tui.widgets.status_cards import TALL_ROWS, StatusCards
 from ostler.frontends.tui.widgets.text_rows import PAINT, TextRows
 from ostler.frontends.tui.workers import start_work
 from ostler.interaction.builtin_commands import COMMANDS
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.prompt_history import PromptHistory
-from ostler.rendering.screen_blocks import copyable_text
-from ostler.session.transcript import TextBlock
 from ostler.text.sanitise import sanitise
 
 SPIN_SECONDS = 0.25
 PANEL_COLUMNS = 42
-_CODE_BLOCK = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n(.*?)^ {0,3}\1", re.MULTILINE | re.DOTALL)
+NARROW_COLUMNS = 76  # a narrower window has no room for the panel beside the transcript
+LOG_ROWS = 8
 
 
 class ChatScreen(Screen[None]):
@@ -50,11 +47,12 @@ class ChatScreen(Screen[None]):
     #transcript { padding: 0 0 0 1; }
     #panel { width: 42; background: $surface; padding: 0 1; display: none; }
     #search { dock: bottom; display: none; border: none; height: 1; background: $panel; padding: 0 1; }
+    #log { height: 8; background: $surface; display: none; }
     #activity { height: 1; background: $background; }
     #input { height: auto; min-height: 1; max-height: 10; border: none; padding: 0 1; background: $panel; }
     #input:focus { border: none; }
     #footer { height: 1; background: $surface; }
-    #completions { layer: menu; dock: bottom; height: 0; margin-bottom: 2; background: $surface; display: none; }
+    #completions { layer: menu; dock: bottom; height: 0; margin-bottom: 2; background: $panel; display: none; }
     #completions > .muted { color: $foreground 60%; }
     """
     AUTO_FOCUS: ClassVar[str | None] = "#input"
@@ -73,8 +71,7 @@ class ChatScreen(Screen[None]):
         self._requests: RequestScreen | None = None
         self._spinner: Timer | None = None
         self._frame = 0
-        self._matches: list[int] = []
-        self._code_index = 0
+        self._copier = TranscriptCopier(self.view, self._write, self.show_note)
         self._has_mouse = True
         self._note = ""
         for action in ACTIONS:
@@ -88,20 +85,29 @@ class ChatScreen(Screen[None]):
         with Horizontal(id="body"):
             yield self.view
             yield TextRows(id="panel")
+        yield TextRows(id="log", keep_last=True, margin=1)
         yield TextRows(id="activity", margin=1)
         yield self.prompt
         yield TextRows(id="footer", margin=1)
-        yield Input(id="search", placeholder="search the transcript: Enter for the next older match, Esc closes")
+        yield SearchField(self.view, self.show_note)
         yield self.menu
 
     def on_mount(self) -> None:
         self.view.welcome = list(welcome_lines(self._options.project))
         self.view.model.details = self._options.details
         self._show_footer()
+        self.screen_layout_refresh_signal.subscribe(self, lambda _: self.prompt.place_cursor())
 
     def on_resize(self) -> None:
         self.query_one("#cards").styles.height = 2 if self.size.height >= TALL_ROWS else 1
+        self._place_panel()
         self.show_status()
+
+    def _place_panel(self) -> None:
+        """Show the panel beside the transcript, or instead of it in a narrow window."""
+        panel, is_narrow = self.query_one("#panel"), self.size.width < NARROW_COLUMNS
+        panel.styles.width = "1fr" if is_narrow else PANEL_COLUMNS
+        self.view.display = not (is_narrow and panel.display)
 
     def use_theme(self) -> None:
         """Take the colours of the app's theme."""
@@ -127,7 +133,10 @@ class ChatScreen(Screen[None]):
         self._show_activity()
         panel = self.query_one("#panel", TextRows)
         if panel.display:
-            panel.show(panel_sections(controller, PANEL_COLUMNS - 2, max(self.view.size.height, 1)))
+            panel.show(panel_sections(controller, panel.size.width - 2, max(panel.size.height, 1)))
+        log = self.query_one("#log", TextRows)
+        if log.display:
+            log.show([f"{moment} {text}" for moment, text in list(controller.feed.lines)[-LOG_ROWS:]])
         self._spin(controller.turns.busy)
 
     def _show_activity(self) -> None:
@@ -144,7 +153,8 @@ class ChatScreen(Screen[None]):
 
     def _next_frame(self) -> None:
         self._frame += 1
-        self._show_activity()
+        if self.is_current:  # below a dialog, every change would draw the whole screen
+            self._show_activity()
 
     def show_requests(self) -> None:
         controller = self.controller
@@ -154,11 +164,16 @@ class ChatScreen(Screen[None]):
             self._requests.update_request()
         elif controller.requests:
             self.menu.close()
-            self._requests = RequestScreen(controller, self.prompt, controller.interrupt)
+            self._requests = RequestScreen(controller, self.prompt, self._show_above)
             self.app.push_screen(self._requests, self._on_requests_closed)
+
+    def _show_above(self, rows: int) -> None:
+        """Show the end of the transcript above a dialog that covers the last rows of the window."""
+        self.view.cover(rows - (self.size.height - self.view.region.bottom))
 
     def _on_requests_closed(self, _: None) -> None:
         self._requests = None
+        self.view.cover(0)
         self.prompt.focus()
         self.show_requests()
 
@@ -256,6 +271,11 @@ class ChatScreen(Screen[None]):
             "editor": self.on_prompt_field_editor_requested,
             "stash": lambda: self.show_note(self.prompt.toggle_stash()),
             "quit": lambda: self.leave(ChatExit(0)),
+            "copy_answer": self._copier.copy_answer,
+            "copy_code": self._copier.copy_code,
+            "copy_all": self._copier.copy_all,
+            "search": self.query_one(SearchField).open,
+            "log": self._toggle_log,
         }
 
     def _show_help(self) -> None:
@@ -292,7 +312,21 @@ class ChatScreen(Screen[None]):
     def _do_panel(self) -> None:
         panel = self.query_one("#panel")
         panel.display = not panel.display
+        self._place_panel()
         self.call_after_refresh(self.show_status)
+
+    def _toggle_log(self) -> None:
+        log = self.query_one("#log")
+        log.display = not log.display
+        self.call_after_refresh(self.show_status)
+
+    def _write(self, sequence: str) -> None:
+        """Write a sequence to the terminal."""
+        if self.app._driver is not None:
+            self.app._driver.write(sequence)
+
+    def on_search_field_closed(self) -> None:
+        self.prompt.focus()
 
     def _do_mouse(self) -> None:
         driver = self.app._driver
@@ -362,86 +396,13 @@ class ChatScreen(Screen[None]):
         if session_id and self.controller:
             start_work(self, partial(self.controller.run_command, f"/resume {session_id}"), "submit")
 
-    # -- search --------------------------------------------------------------------------------------------------
-
-    def _do_search(self) -> None:
-        field = self.query_one("#search", Input)
-        field.display = True
-        field.focus()
-
-    async def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        if not event.value:
-            return
-        if event.value != self.view.query_text:
-            self.view.query_text = event.value
-            self._matches = [index async for index in find_entries(self.view.model, event.value)]
-        if not self._matches:
-            self.show_note("not found")
-            return
-        index = self._matches.pop(0)
-        self._matches.append(index)
-        self.view.show_entry(index, row_of(self.view.model, index, event.value))
-
-    def key_escape(self) -> None:
-        field = self.query_one("#search", Input)
-        if field.display:
-            field.display = False
-            self.view.query_text = ""
-            self.view.update_rows(force=True)
-            self.prompt.focus()
-
-    # -- copying -------------------------------------------------------------------------------------------------
-
-    def _last_answer(self) -> str:
-        model = self.view.model
-        if self.view.selected is not None:
-            return copyable_text(model.blocks(self.view.selected))
-        for index in reversed(range(len(model.entries))):
-            if any(isinstance(block, TextBlock) for block in model.blocks(index)):
-                return copyable_text([b for b in model.blocks(index) if isinstance(b, TextBlock)])
-        return ""
-
-    def _do_copy_answer(self) -> None:
-        self._code_index = 0
-        self._copy(self._last_answer(), "the answer")
-
-    def _do_copy_code(self) -> None:
-        blocks = [match[2] for match in _CODE_BLOCK.finditer(self._last_answer())]
-        if not blocks:
-            self.show_note("there is no code block")
-            return
-        self._code_index = self._code_index % len(blocks) + 1
-        self._copy(blocks[-self._code_index], "the code block")
-
-    def _do_copy_all(self) -> None:
-        model = self.view.model
-        texts = (copyable_text(model.blocks(index)) for index in range(len(model.entries)))
-        self._copy("\n\n".join(filter(None, texts)), "the conversation")
-
-    def _copy(self, text: str, name: str) -> None:
-        if not text:
-            self.show_note("there is nothing to copy")
-            return
-        sequence = clipboard_sequence(sanitise(text), os.environ)
-        driver = self.app._driver
-        if sequence and driver is not None:
-            driver.write(sequence)
-            self.show_note(f"copied {name} ({len(text):,} characters)")
-            return
-        from tempfile import NamedTemporaryFile
-
-        with NamedTemporaryFile("w", prefix="ostler-copy-", suffix=".md", delete=False, encoding="utf-8") as file:
-            file.write(text)
-        self.show_note(f"too long for the clipboard; written to {file.name}")
-
 
 FOOTER = (
-    ("newline", "new line"),
-    ("next_mode", "mode"),
     ("help", "help"),
     ("palette", "commands"),
-    ("panel", "panel"),
     ("sessions", "sessions"),
+    ("next_mode", "mode"),
+    ("newline", "new line"),
+    ("panel", "panel"),
     ("quit", "quit"),
 )

@@ -46,6 +46,7 @@ class TranscriptView(Widget):
         self.selected: int | None = None  # the entry that keys act on
         self.welcome: list[str] = []  # shown while there are no entries
         self._frame_seconds = 1.0 / frames_per_second
+        self._covered = 0  # rows at the bottom that a dialog covers
         self._visible: list[VisibleRow] = []
         self._last_frame = 0.0
         self._is_scheduled = False
@@ -70,7 +71,16 @@ class TranscriptView(Widget):
     @property
     def _first_line(self) -> int:
         """The line of the first row: short transcripts are at the bottom, next to the input."""
-        return max(self.size.height - len(self._visible), 0) if self.viewport.following else 0
+        return max(self._height - len(self._visible), 0) if self.viewport.following else 0
+
+    @property
+    def _height(self) -> int:
+        return max(self.size.height - self._covered, 1)
+
+    def cover(self, rows: int) -> None:
+        """Leave the last rows empty, because a dialog covers them."""
+        self._covered = max(rows, 0)
+        self.update_rows(force=True)
 
     def _render_welcome(self, y: int, columns: int) -> Strip:
         first = (self.size.height - len(self.welcome)) // 2
@@ -125,7 +135,7 @@ class TranscriptView(Widget):
             return
         before, first_before = self._visible, self._first_line
         self.viewport.set_columns(self._text_columns)
-        self._visible = self.viewport.rows(self.size.height)
+        self._visible = self.viewport.rows(self._height)
         old, new = _lines(before, first_before), _lines(self._visible, self._first_line)
         if force or not before:
             self.refresh()

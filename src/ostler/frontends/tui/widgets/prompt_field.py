@@ -68,6 +68,11 @@ class PromptField(TextArea):
         """The name of the vi mode, if vi keys are used."""
         return "" if self._vi is None else "INSERT" if self._vi.inserting else "NORMAL"
 
+    def place_cursor(self) -> None:
+        """Tell the terminal where the cursor is, so that input methods open their window there."""
+        if self.has_focus:
+            self.app.cursor_position = self.cursor_screen_offset
+
     def put_text(self, text: str) -> None:
         """Replace the text; a very long one is folded."""
         self.load_text(self._pastes.fold(text))
@@ -201,6 +206,9 @@ class PromptField(TextArea):
         self.replace(self._pastes.add(text), *self.selection)
 
     # -- completion ----------------------------------------------------------------------------------------------
+
+    def on_text_area_selection_changed(self) -> None:
+        self.place_cursor()
 
     def on_text_area_changed(self) -> None:
         self.complete(explicit=False)
