@@ -455,7 +455,7 @@ def test_9_approval_dialog_with_preview(terminal, ostler, models):
         term = opened(terminal, server)
         term.type("write\r")
         term.wait_for("Allow once")
-        dialog = term.wait_for("Tab: diff")
+        dialog = term.wait_for("Tab: other diff view")
         assert "notes.txt: would be created, +2 -0" in dialog
         assert "+second" in dialog
         term.type("y\r")
