@@ -79,6 +79,11 @@ def test_line_names_the_url_of_a_proxy(open_access):
         {"has_pairing": False},
         {"urls": ("https://host/path",)},
         {"urls": ("https://user:secret@host",)},
+        {"origins": ("*",)},
+        {"origins": ("null",)},
+        {"origins": ("https://*.example",)},
+        {"origins": ("https://host/",)},
+        {"origins": ("https://host", "")},
     ],
 )
 def test_unsafe_options_open_nothing(open_access, options):

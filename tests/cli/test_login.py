@@ -138,5 +138,5 @@ def test_key_of_agent_zero_is_stored_by_the_same_command(ostler):
     assert (done.code, done.stdout) == (0, "stored the key of localhost:50001\n")
     store = LocalCredentials(ostler.home / ".ostler")
     assert store.get(CredentialName("agent_zero", "localhost:50001")) == "key"
-    assert ostler("logout", "--agent-zero", "localhost:50001").code == 0
-    assert ostler("logout", "--agent-zero", "localhost:50001").code == 2
+    assert ostler("logout", "--agent-zero", "localhost:50001").stdout == "deleted the key of localhost:50001\n"
+    assert ostler("logout", "--agent-zero", "localhost:50001").stdout == "there is no key of localhost:50001\n"

@@ -2,19 +2,18 @@
 
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import msgspec
 
 from ostler import __version__
-from ostler.app.server_storage import open_database, server_folder
+from ostler.app.server_access import AccessOptions, ServerAccess
+from ostler.app.server_storage import open_audit_log, open_database
 from ostler.app.session_manager import LocalSessionManager
 from ostler.app.tool_host import builtin_tools
-from ostler.core.accounts import Accounts
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Journal, Session, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
@@ -22,7 +21,7 @@ from ostler.core.store import HostedSessions, HostedStore
 from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.hub import ServerParts
 from ostler.frontends.server.hubs import PROJECT, SessionHubs
-from ostler.frontends.server.listening import ListenOptions, allowed_hosts, check_accounts, check_listening
+from ostler.frontends.server.listening import ListenOptions, check_listening, split_address
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.models.model_choice import ModelChoice, choose_model
 from ostler.settings.effective import Settings
@@ -31,11 +30,6 @@ from ostler.settings.schema_services import ServerConfig
 from ostler.storage.sqlite_accounts import SqliteAccounts
 from ostler.text.stderr import notify
 from ostler.tools.host import LocalToolHost
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-
-AUDIT_BYTES, AUDIT_FILES = 10_000_000, 5
 
 
 class AnyFolderStore:
@@ -121,7 +115,9 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     certificate: str = ""
     key: str = ""
     allow_plain: bool = False
-    names: tuple[str, ...] = ()
+    unix: str = ""
+    urls: tuple[str, ...] = ()
+    has_pairing: bool = True
     database: str = ""
     expire_days: float = 30.0
 
@@ -137,46 +133,34 @@ def run_server(options: RunOptions, serve: ServeOptions) -> int:
 
 
 async def _serve(options: RunOptions, serve: ServeOptions) -> int:
+    from ostler.frontends.server.asgi_app import make_app
     from ostler.frontends.server.http_server import serve_until_signal
     from ostler.storage.sqlite_store import SqliteSessions
 
     settings = load_settings(Path(options.cwd))
-    address = listen_options(serve, settings.config.server)
-    check_listening(address)
+    server = settings.config.server
+    access_plan, path = access_options(serve, server), serve.database or _stored_in(server)
+    if access_plan.tcp:
+        check_listening(access_plan.tcp)
     model = await choose_model(settings, options.model, os.environ)
-    database = open_database(serve.database or _stored_in(settings.config.server))
-    listener: socket.socket | None = None
+    database = open_database(path)
     try:
-        accounts = SqliteAccounts(database)
-        check_accounts(accounts)
-        listener = listen(address)
-        host, port = listener.getsockname()[:2]
-        hubs = make_hubs(options, model, SqliteSessions(database), settings, serving_config(serve, settings))
-        app = _guarded(hubs, accounts, address, port, settings.config.server.origins)
-        scheme, name = "https" if address.certificate else "http", f"[{host}]" if ":" in host else host
+        access = ServerAccess(access_plan, SqliteAccounts(database), open_audit_log(path))
+        try:
+            hubs = make_hubs(options, model, SqliteSessions(database), settings, serving_config(serve, settings))
 
-        def tell() -> None:
-            sys.stdout.write(f"serving {model.description} at {scheme}://{name}:{port}\n")
-            sys.stdout.flush()
+            def tell() -> None:
+                lines = [f"serving {model.description}", *access.announcement()]
+                sys.stdout.write("".join(f"{line}\n" for line in lines))
+                sys.stdout.flush()
 
-        return await serve_until_signal(app, hubs, [listener], tell, certificate=address.certificate, key=address.key)
+            certificate, key = access.tls_files
+            app = access.guard(make_app(hubs))
+            return await serve_until_signal(app, hubs, access.sockets, tell, certificate=certificate, key=key)
+        finally:
+            access.close()
     finally:
-        if listener:
-            listener.close()
         database.close()
-
-
-def _guarded(
-    hubs: SessionHubs, accounts: Accounts, address: ListenOptions, port: int, origins: Sequence[str]
-) -> "ASGIApp":
-    from ostler.frontends.server.asgi_app import make_app
-    from ostler.frontends.server.audit_log import AuditLog
-    from ostler.frontends.server.authentication import AccessRules, TokenGuard
-    from ostler.journal.log_file import LogFile
-
-    audit = AuditLog(LogFile(server_folder() / "audit.jsonl", AUDIT_BYTES, AUDIT_FILES))
-    rules = AccessRules(allowed_hosts(address.host, port, address.names), frozenset(origins))
-    return TokenGuard(make_app(hubs), accounts, rules, audit)
 
 
 def serving_config(serve: ServeOptions, settings: Settings) -> ServingConfig:
@@ -191,36 +175,28 @@ def serving_config(serve: ServeOptions, settings: Settings) -> ServingConfig:
     )
 
 
-def listen_options(serve: ServeOptions, config: ServerConfig) -> ListenOptions:
-    """Return where to listen. Raises `UsageError`."""
-    bind = serve.bind or config.bind
-    host, _, port = bind.rpartition(":")
-    if not port.isascii() or not port.isdigit() or int(port[:6]) > 65535:
-        raise UsageError(f"{bind[:80]!r} is not HOST:PORT", hint="use for example --bind 127.0.0.1:8034")
-    tls = config.tls
-    return ListenOptions(
-        host=host.removeprefix("[").removesuffix("]"),
-        port=int(port),
-        certificate=serve.certificate or (tls.cert if tls and not serve.key else ""),
-        key=serve.key or (tls.key if tls and not serve.certificate else ""),
-        allow_plain=serve.allow_plain,
-        names=serve.names,
+def access_options(serve: ServeOptions, config: ServerConfig) -> AccessOptions:
+    """Return where to listen and who may connect. Raises `UsageError`."""
+    return AccessOptions(
+        tcp=listen_options(serve, config) if serve.bind or not serve.unix else None,
+        unix=serve.unix,
+        urls=serve.urls,
+        origins=config.origins,
+        has_pairing=serve.has_pairing,
     )
 
 
-def listen(address: ListenOptions) -> socket.socket:
-    """Return a listening socket. Raises `UsageError`."""
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((address.host, address.port))
-        listener.listen(1024)
-    except OSError as error:
-        listener.close()
-        raise UsageError(f"cannot listen on {address.host[:80]}:{address.port}: {error}") from None
-    listener.setblocking(False)
-    return listener
+def listen_options(serve: ServeOptions, config: ServerConfig) -> ListenOptions:
+    """Return the address and the certificate. Raises `UsageError`."""
+    host, port = split_address(serve.bind or config.bind)
+    tls = config.tls
+    return ListenOptions(
+        host=host,
+        port=port,
+        certificate=serve.certificate or (tls.cert if tls and not serve.key else ""),
+        key=serve.key or (tls.key if tls and not serve.certificate else ""),
+        allow_plain=serve.allow_plain,
+    )
 
 
 def _stored_in(config: ServerConfig) -> str:

@@ -58,6 +58,7 @@ class ServerAccess:
         self._options = options
         self._accounts = accounts
         self._audit = audit
+        check_origins(options.origins)
         self._origins = [parse_server(url) for url in options.urls]
         self._tcp = self._unix = None
         if options.tcp:
@@ -133,6 +134,16 @@ class ServerAccess:
             return frozenset()
         names = [name for origin in self._origins for name in (origin.authority, origin.address)]
         return allowed_hosts(tcp.host, self._tcp.getsockname()[1], names)
+
+
+def check_origins(origins: Collection[str]) -> None:
+    """Raise `UsageError` unless each text is an exact web origin. Every page can send `null`, so it is none."""
+    for text in origins:
+        if not re.fullmatch(r"https?://[^/\s*@?#]+", text):
+            raise UsageError(
+                f"{text[:80]!r} in server.origins is not a web origin",
+                hint="write it as https://host or https://host:port",
+            )
 
 
 def local_user() -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ostler.access.active_agent import ActiveAgent
 from ostler.app.project import Project
-from ostler.app.tool_host import builtin_tools
+from ostler.app.tool_host import builtin_tools, open_credentials
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
 from ostler.backends.agent_zero.message_api import MessageApiSettings, MessageApiTransport
 from ostler.backends.agent_zero.server import ZeroServer, parse_server_url
@@ -129,9 +129,6 @@ def find_api_key(settings: Settings, origin: ServerOrigin) -> str:
             lambda: Path(settings.origin("connection.api_key").file).parent,
             lambda: "connection.api_key",
         )
-    home = find_home(os.environ)
-    if home is None:
+    if find_home(os.environ) is None:
         return ""
-    from ostler.credentials.store import LocalCredentials
-
-    return LocalCredentials(home).get(CredentialName(CREDENTIAL_SERVICE, origin.address)) or ""
+    return open_credentials().get(CredentialName(CREDENTIAL_SERVICE, origin.address)) or ""

@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     args = parser.parse_args(arguments)
     if not args.url:
         return _list()
-    return _store_key(args) if args.agent_zero else _log_in(args)
+    return store_key(_zero_address(args.url)) if args.agent_zero else _log_in(args)
 
 
 def logout(arguments: list[str]) -> int:
@@ -36,7 +36,7 @@ def logout(arguments: list[str]) -> int:
     parser.add_argument("url", metavar="URL", help="URL of the server")
     _add_agent_zero(parser)
     args = parser.parse_args(arguments)
-    return _delete_key(args) if args.agent_zero else _log_out(args)
+    return delete_key(_zero_address(args.url)) if args.agent_zero else _log_out(args)
 
 
 def _add_agent_zero(parser: Parser) -> None:
@@ -84,31 +84,36 @@ def _list() -> int:
     return 0
 
 
-def _store_key(args: Namespace) -> int:
+def store_key(address: str) -> int:
+    """Store the API key of the Agent Zero server at HOST:PORT."""
     from ostler.app.tool_host import open_credentials
     from ostler.cli.stdin import read_secret
 
-    name = _key_name(args.url)
-    key = read_secret(f"API key of Agent Zero at {name.account}: ").strip()
+    key = read_secret(f"API key of Agent Zero at {address}: ").strip()
     if not key or not key.isprintable():
         raise UsageError("the key is empty or contains control characters")
-    open_credentials().set(name, key)
-    sys.stdout.write(f"stored the key of {name.account}\n")
+    open_credentials().set(_key_name(address), key)
+    sys.stdout.write(f"stored the key of {address}\n")
     return 0
 
 
-def _delete_key(args: Namespace) -> int:
+def delete_key(address: str) -> int:
+    """Delete the API key of the Agent Zero server at HOST:PORT."""
     from ostler.app.tool_host import open_credentials
 
-    name = _key_name(args.url)
-    if not open_credentials().delete(name):
-        raise UsageError(f"there is no key of {name.account}")
-    sys.stdout.write(f"deleted the key of {name.account}\n")
+    found = open_credentials().delete(_key_name(address))
+    sys.stdout.write(f"deleted the key of {address}\n" if found else f"there is no key of {address}\n")
     return 0
 
 
-def _key_name(url: str) -> "CredentialName":
+def _key_name(address: str) -> "CredentialName":
+    from ostler.app.zero_backend import CREDENTIAL_SERVICE
     from ostler.core.credentials import CredentialName
+
+    return CredentialName(CREDENTIAL_SERVICE, address)
+
+
+def _zero_address(url: str) -> str:
     from ostler.http.url import parse_origin
 
-    return CredentialName("agent_zero", parse_origin(url).address)
+    return parse_origin(url).address

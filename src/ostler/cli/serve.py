@@ -6,7 +6,7 @@ import sys
 from ostler.cli.arguments import Parser, add_model, add_turn_limits, add_workspace, model_flags
 
 USAGE = """ostler serve [OPTIONS]
-       ostler serve token issue|list|revoke
+       ostler serve token issue|list|pair|revoke
        ostler serve schema"""
 DESCRIPTION = """Run the agent loop for clients that run the tools on their own machine. `token` manages the tokens of
 users, and `schema` prints the JSON Schema of the messages, which docs/server-protocol.md describes."""
@@ -37,8 +37,15 @@ def _serve(arguments: list[str]) -> int:
         "--allow-plain", action="store_true", help="let other machines connect without TLS, behind a proxy that adds it"
     )
     parser.add_argument(
-        "--name", metavar="HOST", action="append", default=[], help="further name of the server; repeatable"
+        "--url", action="append", default=[], help="further URL of the server, such as that of a proxy; repeatable"
     )
+    parser.add_argument(
+        "--unix",
+        metavar="FILE",
+        default="",
+        help="listen on a Unix socket for the same user; without --bind on no port",
+    )
+    parser.add_argument("--no-pairing", action="store_true", help="do not print a one-time line for a first client")
     parser.add_argument("--database", metavar="FILE", default="", help="SQLite file (default: in ~/.ostler)")
     parser.add_argument(
         "--expire",
@@ -68,7 +75,9 @@ def _serve(arguments: list[str]) -> int:
         certificate=args.tls_cert,
         key=args.tls_key,
         allow_plain=args.allow_plain,
-        names=tuple(args.name),
+        unix=args.unix,
+        urls=tuple(args.url),
+        has_pairing=not args.no_pairing,
         database=args.database,
         expire_days=args.expire,
     )

@@ -1,6 +1,5 @@
 """`ostler zero`: works with an Agent Zero server, interactively or for one prompt, and stores its key."""
 
-import os
 import sys
 
 from ostler.core.errors import UsageError
@@ -74,32 +73,9 @@ def _change_key(name: str, rest: list[str]) -> int:
         raise UsageError(f"`ostler zero {name}` takes no arguments", hint="the key is read from standard input")
     from pathlib import Path
 
-    from ostler.app.zero_backend import CREDENTIAL_SERVICE, server_location
-    from ostler.core.credentials import CredentialName
-    from ostler.credentials.store import LocalCredentials
+    from ostler.app.zero_backend import server_location
+    from ostler.cli.login import delete_key, store_key
     from ostler.knowledge.trusted_settings import load_settings
-    from ostler.settings.home import require_home
 
     origin, _ = server_location(load_settings(Path.cwd()).config.connection)
-    credentials, account = (
-        LocalCredentials(require_home(os.environ)),
-        CredentialName(CREDENTIAL_SERVICE, origin.address),
-    )
-    if name == "logout":
-        deleted = credentials.delete(account)
-        print(f"deleted the key of {origin.address}" if deleted else f"there is no key of {origin.address}")
-        return 0
-    key = _read_key(origin.address).strip()
-    if not key or not key.isprintable():
-        raise UsageError("the key is empty or contains control characters")
-    credentials.set(account, key)
-    print(f"stored the key of {origin.address}")
-    return 0
-
-
-def _read_key(address: str) -> str:
-    if not sys.stdin.isatty():
-        return sys.stdin.readline()
-    from getpass import getpass
-
-    return getpass(f"API key of Agent Zero at {address}: ")
+    return delete_key(origin.address) if name == "logout" else store_key(origin.address)

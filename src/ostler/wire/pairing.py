@@ -1,4 +1,4 @@
-"""The pairing of a client with a server: the line that the server prints, and the exchange of its code for a token.
+"""Pairing a client with a server: the line that the server prints, and the exchange of its code for a token.
 
 A line is `URL#CODE`, or `URL#CODE.sha256-HEX` with the fingerprint of the server's certificate. The part after `#` is
 never sent as part of a request's address.

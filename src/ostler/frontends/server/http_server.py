@@ -9,6 +9,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from ostler.frontends.server.hubs import SessionHubs
+from ostler.frontends.server.peer_protocols import HttpPeerProtocol, WebSocketPeerProtocol
 from ostler.interaction.signals import ALL_STOP_SIGNALS, handled_signals
 
 PING_SECONDS = 20.0
@@ -63,7 +64,9 @@ async def serve_http(
         log_config=None,
         access_log=False,
         lifespan="off",
-        ws="websockets-sansio",
+        http=HttpPeerProtocol,
+        ws=WebSocketPeerProtocol,
+        proxy_headers=False,  # else every local process could pretend to be another client
         ws_max_size=hubs.parts.config.max_frame,
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PING_SECONDS,

@@ -8,6 +8,7 @@ from ostler.frontends.server.chat_route import ChatBody
 from ostler.frontends.server.rest_routes import ForkBody, NewSession, SessionDescription, SessionPatch
 from ostler.wire.client_frames import ClientFrame
 from ostler.wire.frames_shared import PROTOCOL_VERSION, SessionSnapshot
+from ostler.wire.pairing import PAIR_PATH, PairingReply, PairingRequest
 
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
 _CONNECTION = {"name": "connection", "in": "query", "schema": {"type": "string", "pattern": "^[!-~]{1,64}$"}}
@@ -28,11 +29,21 @@ _ERRORS = {
 
 def openapi_document() -> dict[str, Any]:
     """Return the OpenAPI document."""
-    kinds = (NewSession, SessionPatch, ForkBody, ChatBody, SessionDescription, SessionSnapshot, ClientFrame)
+    kinds = (
+        NewSession,
+        SessionPatch,
+        ForkBody,
+        ChatBody,
+        SessionDescription,
+        SessionSnapshot,
+        ClientFrame,
+        PairingRequest,
+        PairingReply,
+    )
     schemas, definitions = msgspec.json.schema_components(
         kinds, schema_hook=lambda _: {"description": "any value"}, ref_template="#/components/schemas/{name}"
     )
-    new, patch, fork, chat, session, conversation, message = schemas
+    new, patch, fork, chat, session, conversation, message, pairing, paired = schemas
     definitions["Error"] = {
         "type": "object",
         "required": ["error", "code"],
@@ -69,6 +80,9 @@ def openapi_document() -> dict[str, Any]:
         "/api/agent/capabilities": {"get": _operation("getCapabilities", "Versions and features", "200", {})},
         "/api/chat/stream": {
             "post": {**_operation("chat", "A plain chat", "200", None, chat), "deprecated": True},
+        },
+        PAIR_PATH: {
+            "post": {**_operation("pair", "Exchange a pairing code", "200", paired, pairing), "security": []},
         },
         "/healthz": {"get": {**_operation("health", "Whether the process runs", "200", {}), "security": []}},
         "/readyz": {"get": _operation("ready", "Whether it accepts work", "200", {})},

@@ -1,10 +1,11 @@
-"""Connections of uvicorn that know which user is at the other end of a Unix socket."""
+"""Connections of uvicorn that know the user at the other end of a Unix socket, and end if no request arrives."""
 
 import asyncio
 import os
 import socket
 from typing import TYPE_CHECKING, Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -14,12 +15,35 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 
+HEAD_SECONDS = 15.0  # for the head of a request; uvicorn would wait for ever
+
+
 class HttpPeerProtocol(H11Protocol):
-    """HTTP requests."""
+    """HTTP requests. Whoever connects and sends no complete head is disconnected, because no token was checked yet."""
+
+    _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.app: Any = _app_for_peer(self.app, transport)
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        is_incomplete = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+        if not is_incomplete:
+            self._stop_head_timer()
+        elif self._head_timer is None:
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_head_timer()
+        super().connection_lost(exc)
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
 
 class WebSocketPeerProtocol(WebSocketsSansIOProtocol):
