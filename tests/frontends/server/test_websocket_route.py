@@ -148,7 +148,7 @@ def test_bare_host_gets_the_calls_of_a_tool_that_the_server_has_too(models, serv
     with models.playing(calls([("todoread", {})]), text("ok")) as model:
         with serve(model).client.host(tools=[TODOS]) as host:
             assert "todoread" in host.created["sessionTools"]
-            assert [frame["type"] for frame in host.run_turn("go")][0] == "tool.call"
+            assert next(frame["type"] for frame in host.run_turn("go")) == "tool.call"
 
 
 @req("SV-4")
