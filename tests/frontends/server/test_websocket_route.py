@@ -13,9 +13,11 @@ TODOS = {"name": "todoread", "description": "Todos.", "inputSchema": {"type": "o
 
 @req("SV-1", "SV-2")
 def test_whole_turn_with_a_bare_tool_host(models, serve):
-    with models.playing(calls([("ls", {"path": "."})]), text("There is one file", chunks=3)) as model:
-        with serve(model).client.host() as host:
-            frames = host.run_turn("List the files")
+    with (
+        models.playing(calls([("ls", {"path": "."})]), text("There is one file", chunks=3)) as model,
+        serve(model).client.host() as host,
+    ):
+        frames = host.run_turn("List the files")
     assert host.created["type"] == "session.created" and host.created["sessionId"] == host.id
     call, *_, done = [frame for frame in frames if frame["type"] != "assistant.delta"]
     assert (call["name"], call["arguments"]) == ("ls", {"path": "."})
@@ -145,24 +147,30 @@ def test_call_that_the_manifest_does_not_allow_is_not_forwarded(models, serve, c
 
 @req("SV-4")
 def test_bare_host_gets_the_calls_of_a_tool_that_the_server_has_too(models, serve):
-    with models.playing(calls([("todoread", {})]), text("ok")) as model:
-        with serve(model).client.host(tools=[TODOS]) as host:
-            assert "todoread" in host.created["sessionTools"]
-            assert next(frame["type"] for frame in host.run_turn("go")) == "tool.call"
+    with (
+        models.playing(calls([("todoread", {})]), text("ok")) as model,
+        serve(model).client.host(tools=[TODOS]) as host,
+    ):
+        assert "todoread" in host.created["sessionTools"]
+        assert next(frame["type"] for frame in host.run_turn("go")) == "tool.call"
 
 
 @req("SV-4")
 def test_declared_session_tool_runs_on_the_server(models, serve):
-    with models.playing(calls([("todoread", {})]), text("ok")) as model:
-        with serve(model).client.host(tools=[{**TODOS, "runsIn": "session"}]) as host:
-            assert "tool.call" not in [frame["type"] for frame in host.run_turn("go")]
+    with (
+        models.playing(calls([("todoread", {})]), text("ok")) as model,
+        serve(model).client.host(tools=[{**TODOS, "runsIn": "session"}]) as host,
+    ):
+        assert "tool.call" not in [frame["type"] for frame in host.run_turn("go")]
 
 
 @req("SV-4")
 def test_output_is_cut_to_the_limit(models, serve):
-    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
-        with serve(model, max_output=1000).client.host() as host:
-            host.run_turn("go", output="x" * 100_000)
+    with (
+        models.playing(calls([("ls", {"path": "."})]), text("ok")) as model,
+        serve(model, max_output=1000).client.host() as host,
+    ):
+        host.run_turn("go", output="x" * 100_000)
     content = model.requests[1].json["messages"][-1]["content"]
     assert len(content) < 1500 and "x" * 100 in content
 
@@ -207,16 +215,18 @@ def test_second_result_for_a_call_changes_nothing(models, serve):
 
 @req("SV-2", "CL-9")
 def test_cancel_ends_the_turn_and_stops_the_call(models, serve):
-    with models.playing(calls([("ls", {"path": "."})]), text("again")) as model:
-        with serve(model).client.host(features=["tool.cancel"]) as host:
-            host.say("go")
-            call = host.wait("tool.call")
-            host.send("cancel", sessionId=host.id)
-            stop = host.wait("tool.cancel")
-            assert stop["toolCallId"] == call["toolCallId"]
-            host.answer(call, "", status="cancelled")
-            assert host.wait("assistant.done")["metadata"]["reason"] == "cancelled"
-            assert text_of(host.run_turn("next")) == "again"
+    with (
+        models.playing(calls([("ls", {"path": "."})]), text("again")) as model,
+        serve(model).client.host(features=["tool.cancel"]) as host,
+    ):
+        host.say("go")
+        call = host.wait("tool.call")
+        host.send("cancel", sessionId=host.id)
+        stop = host.wait("tool.cancel")
+        assert stop["toolCallId"] == call["toolCallId"]
+        host.answer(call, "", status="cancelled")
+        assert host.wait("assistant.done")["metadata"]["reason"] == "cancelled"
+        assert text_of(host.run_turn("next")) == "again"
 
 
 @req("SV-2")
@@ -244,20 +254,24 @@ def test_failing_model_is_an_error_and_the_connection_stays_open(models, serve, 
 
 @req("SV-2")
 def test_reply_that_is_cut_off_is_repeated_without_doubled_text(models, serve):
-    with models.playing(text("Hello world", chunks=4).cut_after(400), text("Hello world", chunks=4)) as model:
-        with serve(model).client.host() as host:
-            assert text_of(host.run_turn("go")) == "Hello world"
+    with (
+        models.playing(text("Hello world", chunks=4).cut_after(400), text("Hello world", chunks=4)) as model,
+        serve(model).client.host() as host,
+    ):
+        assert text_of(host.run_turn("go")) == "Hello world"
 
 
 @req("SV-2")
 def test_heartbeats_during_a_slow_call(models, serve):
-    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
-        with serve(model, heartbeat=0.05).client.host() as host:
-            host.say("go")
-            call = host.wait("tool.call")
-            assert [host.receive()["type"] for _ in range(3)] == ["heartbeat"] * 3
-            host.answer(call, "x")
-            assert host.wait("assistant.done")
+    with (
+        models.playing(calls([("ls", {"path": "."})]), text("ok")) as model,
+        serve(model, heartbeat=0.05).client.host() as host,
+    ):
+        host.say("go")
+        call = host.wait("tool.call")
+        assert [host.receive()["type"] for _ in range(3)] == ["heartbeat"] * 3
+        host.answer(call, "x")
+        assert host.wait("assistant.done")
 
 
 @req("SV-2")
@@ -325,16 +339,18 @@ def test_message_that_is_sent_twice_starts_one_turn(models, serve):
 @req("SV-2")
 def test_full_queue_refuses_messages(models, serve):
     gate = Gate()
-    with models.playing(text("one", chunks=2).hold_after(1, gate.wait), text("two")) as model:
-        with serve(model, queue=1).client.host(features=["queue"]) as host:
-            host.say("first")
-            host.wait("message.accepted")
-            host.say("second", clientMessageId="m2")
-            host.say("third", clientMessageId="m3")
-            assert host.wait("error")["code"] == "queue_full"
-            gate.open()
-            host.until_done()
-            host.until_done()
+    with (
+        models.playing(text("one", chunks=2).hold_after(1, gate.wait), text("two")) as model,
+        serve(model, queue=1).client.host(features=["queue"]) as host,
+    ):
+        host.say("first")
+        host.wait("message.accepted")
+        host.say("second", clientMessageId="m2")
+        host.say("third", clientMessageId="m3")
+        assert host.wait("error")["code"] == "queue_full"
+        gate.open()
+        host.until_done()
+        host.until_done()
 
 
 @req("SV-2")
@@ -366,13 +382,15 @@ def test_call_that_was_never_sent_fails(models, serve):
 
 @req("SV-2")
 def test_manifest_can_change(models, serve):
-    with models.playing(calls([("cat", {"path": "a"})]), text("ok")) as model:
-        with serve(model).client.host(features=["manifest"]) as host:
-            host.send("manifest.change", toolManifest={"tools": [LS, LS]})
-            assert host.wait("error")["code"] == "bad_manifest"
-            host.send("manifest.change", toolManifest={"tools": [{**LS, "name": "cat"}]})
-            assert host.wait("manifest.changed")["tools"] == ["cat"]
-            assert host.run_turn("go")[0]["name"] == "cat"
+    with (
+        models.playing(calls([("cat", {"path": "a"})]), text("ok")) as model,
+        serve(model).client.host(features=["manifest"]) as host,
+    ):
+        host.send("manifest.change", toolManifest={"tools": [LS, LS]})
+        assert host.wait("error")["code"] == "bad_manifest"
+        host.send("manifest.change", toolManifest={"tools": [{**LS, "name": "cat"}]})
+        assert host.wait("manifest.changed")["tools"] == ["cat"]
+        assert host.run_turn("go")[0]["name"] == "cat"
     assert [tool["function"]["name"] for tool in model.requests[0].json["tools"]] == ["cat"]
 
 
