@@ -75,6 +75,7 @@ class ZeroContextSource:
         return (
             ("project", connection.project),
             ("agent_profile", connection.agent_profile),
+            ("instructions", connection.instructions),
             ("security_mode", self._policy().profile),
         )
 
@@ -122,7 +123,7 @@ async def describe_workspace(options: RunOptions, *, interactive: bool) -> str:
     from ostler.app.workspace import make_workspace
     from ostler.app.zero_backend import host_name
 
-    project = Project.load(options.cwd, trust=options.trust)
+    project = Project.load(options.cwd, trust=options.trust).for_agent_zero()
     if not project.settings.config.context.enabled:
         return ""
     policy = make_policy(project.settings, options, interactive=interactive)

@@ -19,22 +19,30 @@ The server is set with AGENTZERO_API_URL or connection.api_url in the config.
 def main(arguments: list[str]) -> int:
     """Run the subcommand that the arguments name; without one, start an interactive session."""
     name, rest = (arguments[0], arguments[1:]) if arguments else ("", [])
+    workspace = _workspace_option(arguments)
     if name in ("-h", "--help"):
         sys.stdout.write(HELP)
         return 0
     if name == "run":
         from ostler.cli.run import main as run
 
-        return run([*BACKEND, *rest])
+        return run([*BACKEND, *workspace, *rest])
     if name == "context":
-        return _print_context(rest)
+        return _print_context([*workspace, *rest])
     if name in ("login", "logout"):
         return _change_key(name, rest)
     if name and not name.startswith("-"):
         raise UsageError(f"unknown command {name!r}", hint="see `ostler zero --help`")
     from ostler.cli.chat import main as chat
 
-    return chat([*BACKEND, *arguments])
+    return chat([*BACKEND, *workspace, *arguments])
+
+
+def _workspace_option(arguments: list[str]) -> list[str]:
+    """Return the option for the folder in AGENTZERO_WORKSPACE_ROOT, unless the arguments name another one."""
+    folder = os.environ.get("AGENTZERO_WORKSPACE_ROOT", "")
+    given = any(argument.partition("=")[0] == "--cwd" for argument in arguments)
+    return ["--cwd", folder] if folder and not given else []
 
 
 def _print_context(arguments: list[str]) -> int:

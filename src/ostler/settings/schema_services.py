@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
+from ostler.core.sessions import Profile
 from ostler.settings.schema_models import ConfigSection, PositiveInt
 from ostler.settings.secret import Secret
 
@@ -103,6 +104,23 @@ class McpServerConfig(ConfigSection, frozen=True):
     env: dict[str, Secret] = msgspec.field(default_factory=dict)
 
 
+class ZeroSecurityConfig(ConfigSection, frozen=True):
+    """Security settings of sessions with Agent Zero; they replace those of `security` there.
+
+    profile: paranoid asks before every tool call, balanced before changes, god_mode only before dangerous calls.
+    whitelist: Beginnings of shell commands that the balanced profile allows without asking.
+    blacklist_patterns: Regular expressions for shell commands that are always denied, besides those of `security`.
+    allow_shell: Whether the server may request shell commands.
+    """
+
+    aliases: ClassVar[Mapping[str, str]] = {"mode": "profile"}
+
+    profile: Profile | None = None
+    whitelist: tuple[str, ...] | None = None
+    blacklist_patterns: tuple[str, ...] = ()
+    allow_shell: bool | None = None
+
+
 class ConnectionConfig(ConfigSection, frozen=True):
     """How to reach Agent Zero.
 
@@ -121,6 +139,8 @@ class ConnectionConfig(ConfigSection, frozen=True):
     send_tool_results: Whether to send tool results back.
     project: Project to work in.
     agent_profile: Agent profile to use.
+    instructions: Instructions that are sent with the description of the workspace.
+    security: Security settings of these sessions.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {"dashboard_url": "ui_url"}
@@ -140,6 +160,8 @@ class ConnectionConfig(ConfigSection, frozen=True):
     send_tool_results: bool = True
     project: str = ""
     agent_profile: str = ""
+    instructions: str = ""
+    security: ZeroSecurityConfig = ZeroSecurityConfig()
 
 
 class ContextConfig(ConfigSection, frozen=True):
