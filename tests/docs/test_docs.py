@@ -11,6 +11,7 @@ from tests.conftest import Outcome
 
 from ostler.settings.config_report import check_files
 from ostler.testing.model_server import text
+from ostler.testing.zero_server import ScriptedZeroServer, zero_reply
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/decisions/*.md")])
@@ -38,11 +39,15 @@ def test_command_in_the_docs_runs(ostler, models, command):
     subprocess.run(["git", "init", "-q"], cwd=ostler.workspace, check=True)
     with models.playing(*([text("ok")] if calls_model else [])) as server:
         variables = {"OSTLER_BASE_URL": server.base_url, "OSTLER_MODEL": "scripted"} if " demo" not in command else {}
+        zero = ScriptedZeroServer([zero_reply("ok")] if " zero run" in command else [])
+        models.wait(zero.__aenter__())
+        variables |= {"AGENTZERO_API_URL": zero.api_url} if " zero" in command else {}
         done = (
             _run_in_bash(ostler, command, variables)
             if NEEDS_BASH.search(QUOTED.sub("", command))
             else _run_directly(ostler, command, variables)
         )
+        models.wait(zero.__aexit__(None, None, None))
     expected = {0, 1} if " doctor" in command else {0}  # `doctor` exits with 1 if something is missing
     assert done.code in expected and "Traceback" not in done.stderr, done.stdout + done.stderr
 

@@ -30,10 +30,12 @@ def describe_permissions(
     agent: str = DEFAULT_AGENT,
     *,
     external_agent: str = "",
+    has_shell: bool = True,
 ) -> str:
     """Return the summary, computed for an arbitrary file and command with the given flags and agent.
 
-    For an external agent these are only the permissions of what it requests from Ostler.
+    For an external agent these are only the permissions of what it requests from Ostler. With `has_shell` false it
+    cannot run commands.
     """
     sandbox = settings.config.security.sandbox
     policy = make_policy(settings, options, interactive=False)
@@ -41,7 +43,7 @@ def describe_permissions(
     active_agent.set_option("agent", agent)
     allowed = [
         *_file_permissions(active_agent),
-        *_command_permissions(active_agent, options, sandboxed=sandbox != "off"),
+        *(_command_permissions(active_agent, options, sandboxed=sandbox != "off") if has_shell else ()),
         *(f"--allow {rule}" for rule in options.allow if _is_flag_allowed(active_agent.policy(), rule, settings)),
     ]
     trusted = " · project settings trusted" if options.trust else ""

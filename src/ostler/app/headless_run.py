@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler.access.run_permissions import describe_permissions
+from ostler.app.backends import ZERO
 from ostler.app.project import Project
 from ostler.app.session_manager import LocalSessionManager
 from ostler.core.errors import OstlerError, UsageError
@@ -78,14 +79,24 @@ class HeadlessRun(msgspec.Struct, frozen=True):
         if built.questions:
             raise UsageError(f"the prompt would {' and '.join(built.questions)}", hint=UNATTENDED_HINT)
         agent = _working_agent(session, built.prompt)
-        external_agent = session.info.agent_name if session.info.runs_own_tools else ""
-        notify(
-            describe_permissions(project.settings, self.options, project.agents, agent, external_agent=external_agent)
-        )
+        notify(self._describe_permissions(project, session, agent))
         for line in built.notices:
             notify(line)
         context = f"\n\n{self.context}" if self.context else ""
         return _extend_prompt(built.prompt, lambda text: add_instructions(text + context))
+
+    def _describe_permissions(self, project: Project, session: Session, agent: str) -> str:
+        name = session.info.agent_name
+        is_zero = name == ZERO
+        settings = project.settings.for_agent_zero() if is_zero else project.settings
+        return describe_permissions(
+            settings,
+            self.options,
+            project.agents,
+            agent,
+            external_agent=name if session.info.runs_own_tools or is_zero else "",
+            has_shell=not is_zero or settings.config.security.allow_shell is True,
+        )
 
 
 def _extend_prompt(prompt: Prompt, extend: Callable[[str], str]) -> Prompt:

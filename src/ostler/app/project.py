@@ -55,6 +55,10 @@ class Project:
         project.folder = ""
         return project
 
+    def for_agent_zero(self) -> "Project":
+        """Return this project with the settings of sessions with Agent Zero."""
+        return Project.with_settings(self.path, self.settings.for_agent_zero())
+
     @property
     def agents(self) -> Mapping[str, AgentDefinition]:
         return self.knowledge.agents

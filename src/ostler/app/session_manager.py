@@ -11,7 +11,7 @@ import msgspec
 from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.access.session_policy import make_policy
-from ostler.app.backends import BackendMaker, SessionDraft, backend_kind
+from ostler.app.backends import ZERO, BackendMaker, SessionDraft, backend_kind
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
 from ostler.app.project import Project
@@ -62,6 +62,10 @@ class LocalSessionManager:
         store = self._store_for(project)
         session_id = store.find(project.id, request.resume) if request.resume else ""
         request = self._with_backend(request, store, session_id)
+        if request.backend == ZERO and project.folder:
+            project = project.for_agent_zero()
+            for note in project.settings.zero_notes:
+                self._notify(note)
         if tools is None and workspace is None:
             workspace = make_workspace(project, self._options, interactive=request.interactive)
         draft = self._draft(project, request, store, workspace, tools)

@@ -60,6 +60,16 @@ class Settings:
         """Return the same settings with the project trusted, without reading the files again."""
         return Settings.from_layers(self._all_layers, self.notes, trusted=True)
 
+    def for_agent_zero(self) -> "Settings":
+        """Return the settings of sessions with Agent Zero, where `connection.security` replaces `security`."""
+        layers = tuple(layer.with_value(_with_zero_security(layer.value)) for layer in self._all_layers)
+        return Settings.from_layers(layers, self.notes, trusted=self.trusted)
+
+    @property
+    def zero_notes(self) -> tuple[str, ...]:
+        """What the user should know about settings that only sessions with Agent Zero use."""
+        return tuple(note for layer in self._all_layers for note in layer.zero_notes)
+
     def origin(self, key: str | KeyPath) -> SettingOrigin:
         """Return where a setting comes from. Address profiles by name or index; use a path for names with dots."""
         path = parse_key(key) if isinstance(key, str) else key
@@ -131,6 +141,11 @@ class Settings:
 
     def __repr__(self) -> str:
         return f"Settings({', '.join(layer.file for layer in self.layers)})"
+
+
+def _with_zero_security(value: dict[str, Any]) -> dict[str, Any]:
+    own = value.get("connection", {}).get("security")
+    return {**value, "security": merge_values(value.get("security", {}), own, ("security",))} if own else value
 
 
 def parse_key(key: str) -> KeyPath:

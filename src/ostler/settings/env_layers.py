@@ -46,6 +46,7 @@ _VARIABLES: tuple[tuple[tuple[str, ...], str, _Parser], ...] = (
     (("AGENTZERO_STREAM_MODE",), "connection.stream_mode", _parse_text),
     (("AGENTZERO_PROJECT",), "connection.project", _parse_text),
     (("AGENTZERO_AGENT_PROFILE",), "connection.agent_profile", _parse_text),
+    (("AGENTZERO_ALLOW_SHELL",), "connection.security.allow_shell", _parse_bool),
     (("AGENTZERO_CONTEXT",), "context.enabled", _parse_bool),
     (("AGENTZERO_CONTEXT_MODE",), "context.mode", _parse_text),
     (("AGENTZERO_CONTEXT_MAX_BYTES",), "context.max_bytes", _parse_number),

@@ -16,9 +16,12 @@ _APPENDED_LISTS = frozenset({("instructions",), ("security", "blacklist_patterns
 
 
 class Layer:
-    """The settings of a file, the environment or the flags. With `restrict_only` its rules can only restrict."""
+    """The settings of a file, the environment or the flags. With `restrict_only` its rules can only restrict.
 
-    __slots__ = ("document", "file", "name", "restrict_only", "validated", "value")
+    `zero_notes` are about settings that only sessions with Agent Zero use.
+    """
+
+    __slots__ = ("document", "file", "name", "restrict_only", "validated", "value", "zero_notes")
 
     def __init__(
         self,
@@ -35,14 +38,21 @@ class Layer:
         self.document = document
         self.restrict_only = restrict_only
         self.value = validated.value
+        self.zero_notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Layer({self.name!r}, {self.file!r})"
 
     def restricted_to(self, value: dict[str, Any]) -> "Layer":
         """Return this layer with only the given values; its rules can then only restrict."""
-        layer = Layer(self.name, self.file, self.validated, self.document, restrict_only=True)
-        layer.value = value
+        layer = self.with_value(value)
+        layer.restrict_only = True
+        return layer
+
+    def with_value(self, value: dict[str, Any]) -> "Layer":
+        """Return this layer with other values."""
+        layer = Layer(self.name, self.file, self.validated, self.document, restrict_only=self.restrict_only)
+        layer.value, layer.zero_notes = value, self.zero_notes
         return layer
 
     def origin(self, path: KeyPath) -> SettingOrigin:

@@ -17,6 +17,7 @@ from ostler.settings.validate import ValidatedConfig, validate
 
 _EIDOLON_KEYS = ("models", "model")
 _OPENCODE_FOLDER = ".config/opencode"
+_AGENT_ZERO_FOLDER, _AGENT_ZERO_FILE = ".config/agentzero", "config.yaml"
 
 
 def load(
@@ -34,8 +35,9 @@ def load(
     in the result's `problems`.
     """
     notes: list[str] = []
+    foreign = _agent_zero_layers(cwd, env, notes, project=project)
     project_layers = _project_layers(cwd, env, notes) if project else ()
-    layers = [*_global_layers(env, notes), *project_layers, *_explicit_layer(cwd, env)]
+    layers = [*foreign, *_global_layers(env, notes), *project_layers, *_explicit_layer(cwd, env)]
     _raise_on_errors(layers)
     layers += environment_layers(env)
     if flags:
@@ -52,6 +54,20 @@ def find_config_files(cwd: Path, env: Mapping[str, str]) -> list[Path]:
     if explicit:
         found.append(cwd / expand_path(env[explicit], env))
     return list(dict.fromkeys(path for path in found if path))
+
+
+def _agent_zero_layers(cwd: Path, env: Mapping[str, str], notes: list[str], *, project: bool) -> Iterator[Layer]:
+    """Read the files of Agent Zero's own client, which have the lowest precedence."""
+    home = user_home(env)
+    folder = home / _AGENT_ZERO_FOLDER if home else None
+    files: list[tuple[LayerName, Path]] = [("global", folder / _AGENT_ZERO_FILE)] if folder else []
+    if project and not (folder and _is_same_file(cwd, folder)):
+        files.append(("project", cwd / _AGENT_ZERO_FILE))
+    for name, path in files:
+        if path.is_file():
+            from ostler.settings.agent_zero_yaml import agent_zero_layer
+
+            yield from agent_zero_layer(name, path, notes)
 
 
 def _global_layers(env: Mapping[str, str], notes: list[str]) -> Iterator[Layer]:

@@ -272,7 +272,7 @@ class ConfigFile(CommonConfig, frozen=True, rename={"schema_url": "$schema"}):
     logs: Where the log is stored, how large it may grow, and how many old logs to keep.
     cache: Where the cache is stored, for how long, and how large it may grow.
     ui: The user interface.
-    connection: How to reach Agent Zero (not used yet).
+    connection: How to reach Agent Zero.
     context: What to redact, and what Agent Zero receives about the workspace (not used yet).
     server: Settings of Ostler's server (not used yet).
     agent_servers: ACP agents by name; the first is the default.

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
+from ostler.core.sessions import Profile
 from ostler.settings.schema_models import ConfigSection, PositiveInt
 from ostler.settings.secret import Secret
 
@@ -103,8 +104,25 @@ class McpServerConfig(ConfigSection, frozen=True):
     env: dict[str, Secret] = msgspec.field(default_factory=dict)
 
 
+class ZeroSecurityConfig(ConfigSection, frozen=True):
+    """Security settings of sessions with Agent Zero; they replace those of `security` there.
+
+    profile: paranoid asks before every tool call, balanced before changes, god_mode only before dangerous calls.
+    whitelist: Beginnings of shell commands that the balanced profile allows without asking.
+    blacklist_patterns: Regular expressions for shell commands that are always denied, besides those of `security`.
+    allow_shell: Whether the server may request shell commands.
+    """
+
+    aliases: ClassVar[Mapping[str, str]] = {"mode": "profile"}
+
+    profile: Profile | None = None
+    whitelist: tuple[str, ...] | None = None
+    blacklist_patterns: tuple[str, ...] = ()
+    allow_shell: bool | None = None
+
+
 class ConnectionConfig(ConfigSection, frozen=True):
-    """How to reach Agent Zero (not used yet).
+    """How to reach Agent Zero.
 
     api_url: Complete URL to which messages are posted.
     api_key: API key, preferably as {env:NAME} or {file:path}.
@@ -115,12 +133,14 @@ class ConnectionConfig(ConfigSection, frozen=True):
     lifetime_hours: Hours for which Agent Zero stores the conversation.
     stream: Whether to request a stream.
     stream_mode: Format of the stream.
-    timeout_seconds: Seconds to wait for an answer; 0 means no limit.
-    keepalive_seconds: Seconds between keep-alive messages while waiting.
+    timeout_seconds: Seconds of silence after which a request fails; 0 means no limit.
+    keepalive_seconds: Seconds between notices while waiting.
     max_wait_seconds: Seconds after which a turn is cancelled; 0 means never.
     send_tool_results: Whether to send tool results back.
     project: Project to work in.
     agent_profile: Agent profile to use.
+    instructions: Instructions that are sent with the description of the workspace.
+    security: Security settings of these sessions.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {"dashboard_url": "ui_url"}
@@ -134,12 +154,14 @@ class ConnectionConfig(ConfigSection, frozen=True):
     lifetime_hours: PositiveInt = 24
     stream: bool | None = None
     stream_mode: Literal["auto", "sse", "jsonl"] = "auto"
-    timeout_seconds: Seconds = 30
+    timeout_seconds: Seconds = 0
     keepalive_seconds: Seconds = 5
     max_wait_seconds: Seconds = 0
     send_tool_results: bool = True
     project: str = ""
     agent_profile: str = ""
+    instructions: str = ""
+    security: ZeroSecurityConfig = ZeroSecurityConfig()
 
 
 class ContextConfig(ConfigSection, frozen=True):
