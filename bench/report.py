@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from bench import acp, engine, mcp, sessions, streams, terminal, tools, undo_growth, workspace, xnl_scan
+from bench import acp, engine, full_screen, mcp, sessions, streams, terminal, tools, undo_growth, workspace, xnl_scan
 from bench.measure import RunCost, median, run
 from bench.mock_model import FINAL, MockModel, call_reply, long_reply, text_reply
 
@@ -41,6 +41,7 @@ class BenchRun:
         flags = ["--base-url", self.model.base_url, "--model", "mock", "--api-key", "x", "--allow", "bash:cat *"]
         self.prompt = [*self.ostler, "run", *flags, "say it"]
         self.chat = [*self.ostler, "chat", *flags]
+        self.full_screen = [*self.ostler, "tui", *flags]
         self.floor = [sys.executable, str(HERE / "floor_agent.py"), self.model.base_url, "say it"]
 
     def run_repeated(self, argv: list[str], *, until_request: bool = False) -> RunCost:
@@ -181,14 +182,16 @@ def main(arguments: list[str]) -> int:
         servers = mcp.rows(bench.prompt, bench.env, Path(scratch), bench.model, repeats)
         agents = acp.rows(bench.env, bench.work, repeats)
         all_groups: tuple[Iterator[Row], ...] = (*groups, servers, model_rows(repeats), agents, peer_rows(bench))
-        if "--mcp" in arguments:
-            all_groups = (servers,)
+        screen = full_screen.rows(bench.full_screen, bench.env, str(bench.work), bench.model, repeats)
+        only = {"--mcp": servers, "--tui": screen}
+        chosen = tuple(group for flag, group in only.items() if flag in arguments)
+        all_groups = chosen or (*all_groups, screen)
         for row in chain.from_iterable([undo_growth.rows(sizes)] if undo_only else all_groups):
             lines.append("| " + " | ".join(row) + " |")
             print(lines[-1], file=sys.stderr)
     text = "\n".join(lines) + "\n"
     print(text)
-    if "--keep" in arguments and not undo_only and "--mcp" not in arguments:
+    if "--keep" in arguments and not undo_only and not chosen:
         results = HERE / "RESULTS.md"
         _, heading, jobs = results.read_text(encoding="utf-8").partition(JOBS_HEADING)
         results.write_text(f"# Results of `./run bench`\n\n{text}\n{heading}{jobs}", encoding="utf-8")

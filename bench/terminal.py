@@ -31,9 +31,9 @@ START_BUDGET, PAINT_BUDGET_MS, ANSWER_BUDGET_MS, FIND_BUDGET_MS = 25.0, 50.0, 15
 class TerminalProgram:
     """A program in a pseudo-terminal."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str, size: tuple[int, int] = (80, 24)) -> None:
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.resize(*size)
         self.start_time = time.perf_counter()
         terminal = {**env, "TERM": "xterm-256color"}
         self.process = subprocess.Popen(
@@ -50,6 +50,17 @@ class TerminalProgram:
                 raise SystemExit(f"never saw {expected!r} in {seen[-500:]!r}")
             seen = seen[-200:] + os.read(self._master, 65536)
         return (time.perf_counter() - started) * 1000
+
+    def resize(self, columns: int, rows: int) -> None:
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def read_for(self, seconds: float) -> bytes:
+        """Return what is printed within some time."""
+        end, seen = time.perf_counter() + seconds, b""
+        while (left := end - time.perf_counter()) > 0:
+            if select.select([self._master], [], [], left)[0]:
+                seen += os.read(self._master, 65536)
+        return seen
 
     def send_keys(self, keys: bytes) -> None:
         os.write(self._master, keys)

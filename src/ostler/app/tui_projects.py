@@ -70,7 +70,9 @@ class LocalProjects:
 
         path = workspace_path(cwd)
         settings = load_settings(path, trust=self._options_for(path).trust)
-        return ["engine", *(f"acp:{name}" for name in await asyncio.to_thread(agent_names, path, settings))]
+        names = ["engine", *(f"acp:{name}" for name in await asyncio.to_thread(agent_names, path, settings))]
+        has_zero = os.environ.get("AGENTZERO_API_URL") or settings.config.connection.api_url
+        return [*names, "agent_zero"] if has_zero else names
 
     async def make_worktree(self, cwd: str, name: str) -> str:
         from ostler.workspace.worktrees import add_worktree

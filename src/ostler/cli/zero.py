@@ -1,5 +1,6 @@
 """`ostler zero`: works with an Agent Zero server, interactively or for one prompt, and stores its key."""
 
+import os
 import sys
 
 from ostler.core.errors import UsageError
@@ -7,6 +8,7 @@ from ostler.core.errors import UsageError
 BACKEND = ("--backend", "agent_zero")
 HELP = """\
 usage: ostler zero [OPTIONS]           interactive session (options of `ostler chat`)
+       ostler zero --tui [OPTIONS]     the same in the full-screen client (options of `ostler tui`)
        ostler zero run [OPTIONS] …     one prompt (options of `ostler run`)
        ostler zero context [OPTIONS]   print the description of the workspace that is sent (options of both)
        ostler zero login               store the API key, read from the terminal or standard input
@@ -33,6 +35,10 @@ def main(arguments: list[str]) -> int:
         return _change_key(name, rest)
     if name and not name.startswith("-"):
         raise UsageError(f"unknown command {name!r}", hint="see `ostler zero --help`")
+    if "--tui" in arguments:
+        from ostler.cli.tui import main as tui
+
+        return tui([*BACKEND, *workspace, *(argument for argument in arguments if argument != "--tui")])
     from ostler.cli.chat import main as chat
 
     return chat([*BACKEND, *workspace, *arguments])
