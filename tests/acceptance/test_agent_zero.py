@@ -40,7 +40,6 @@ def final(text):
     return {"type": "final_response", "content": text}
 
 
-BACKEND = "the Agent Zero backend"
 SCREEN = "the full-screen client"
 
 
@@ -190,10 +189,19 @@ def test_6_1_every_tool_name_runs(ostler, zero):
 
 
 @req("AZ-3", "PM-5")
-@missing(BACKEND)
-def test_6_1_command_and_reason_are_shown():
+def test_6_1_command_and_reason_are_shown(ostler, zero, terminal):
     """The approval request shows the `command` and `reason` of the request; the payload is run."""
-    raise NotImplementedError
+    request = {**requested("write_file", path="b.txt", content="payload"), "command": "tidy up", "reason": "you asked"}
+    with zero(zero_reply(json.dumps(request)), zero_reply("all done")) as server:
+        env = {"AGENTZERO_API_URL": server.api_url, "AGENTZERO_CONTEXT": "0"}
+        screen = terminal("zero", "--plain", env=env)
+        screen.type("go\n")
+        screen.wait_for("the server's words")
+        shown = screen.text
+        assert ("tidy up" in shown, "you asked" in shown, "runs on" in shown) == (True, True, True)
+        screen.type("y\n")
+        screen.wait_for("all done")
+    assert (ostler.workspace / "b.txt").read_text() == "payload"
 
 
 @req("AZ-3")

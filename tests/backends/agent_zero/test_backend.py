@@ -10,6 +10,7 @@ from ostler.backends.agent_zero.message_api import MessageApiSettings, MessageAp
 from ostler.backends.agent_zero.server import ZeroServer, parse_server_url
 from ostler.core.events import MessageDone, Notice, RemoteCursor, ToolCalled, ToolFinished
 from ostler.core.message import ThoughtPart
+from ostler.core.sessions import Steer
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import make_prompt, open_test_session, run_turn
 from ostler.testing.zero_server import ScriptedZeroServer, ZeroAnswer, zero_json, zero_lines, zero_reply, zero_sse
@@ -224,3 +225,69 @@ async def test_lost_conversation_is_replaced(tmp_path):
         assert [e.epoch for e in session.events() if isinstance(e, RemoteCursor)] == ["a", "", "b"]
         await session.aclose()
     assert [message.get("context_id") for message in server.messages] == [None, "a", None]
+
+
+@pytest.mark.req("AZ-1")
+async def test_mentioned_files_and_images_are_attachments(tmp_path):
+    from ostler.core.prompt import EmbeddedResource, ImageContent, Prompt, TextContent
+
+    blocks = (
+        TextContent("look at @a/x.txt and @b/x.txt"),
+        EmbeddedResource("a/x.txt", "alpha"),
+        EmbeddedResource("b/x.txt", "beta"),
+        ImageContent("image/png", "aW1n", ""),
+    )
+    async with ScriptedZeroServer([zero_reply("ok")]) as server:
+        session = await open_session(server, tmp_path)
+        await session.start(Prompt("p1", blocks)).wait()
+        await session.aclose()
+    names = [attachment["filename"] for attachment in server.messages[0]["attachments"]]
+    assert names == ["x.txt", "x-2.txt", "image.png"]
+    assert server.messages[0]["attachments"][0]["base64"] == "YWxwaGE="
+
+
+@pytest.mark.req("AZ-1")
+@pytest.mark.parametrize(
+    ("command", "route", "kept"), [("/reset", "api_reset_chat", "c-1"), ("/terminate", "api_terminate_chat", None)]
+)
+async def test_reset_and_terminate_call_the_server(command, route, kept, tmp_path):
+    async with ScriptedZeroServer([zero_reply("1", "c-1"), zero_reply("2", "c-1")]) as server:
+        session = await open_session(server, tmp_path)
+        await run_turn(session, "one")
+        events, ended = await run_turn(session, command)
+        await run_turn(session, "two")
+        await session.aclose()
+    assert ended.reason == "done"
+    assert [request.json for request in server.requests if request.path.endswith(route)] == [{"context_id": "c-1"}]
+    assert server.messages[1].get("context_id") == kept
+
+
+@pytest.mark.req("AZ-6")
+@pytest.mark.parametrize(
+    ("limit", "words"), [({"timeout": 0.3}, "sent nothing for 0.3 s"), ({"max_wait": 0.3}, "within 0.3 s")]
+)
+async def test_silence_and_long_turns_reach_their_limits(limit, words, tmp_path):
+    never = asyncio.Event()
+    async with ScriptedZeroServer([ZeroAnswer([never.wait, b"{}"])]) as server:
+        session = await open_session(server, tmp_path, keepalive=0, **limit)
+        events, ended = await run_turn(session, "hi")
+        await session.aclose()
+    assert ended.reason == "failed"
+    assert words in texts(events)[-1]
+
+
+@pytest.mark.req("AZ-2")
+async def test_prompt_during_a_turn_is_sent_into_it(tmp_path):
+    async with ScriptedZeroServer([zero_reply("1", "c-1")]) as server:
+        session = await open_session(server, tmp_path)
+        await run_turn(session, "one")
+        both = ZeroAnswer(
+            [lambda: server.wait_for_messages(3), json.dumps({"context_id": "c-1", "response": "both"}).encode()]
+        )
+        server.answers += [both, zero_reply("both", "c-1")]
+        turn = session.start(make_prompt("two"))
+        await server.wait_for_messages(2)
+        assert await session.apply(Steer(make_prompt("and three")))
+        await turn.wait()
+        await session.aclose()
+    assert [message["message"] for message in server.messages] == ["one", "two", "and three"]
