@@ -1,5 +1,6 @@
 """No input makes the analysis raise or hang."""
 
+import os
 import time
 
 import pytest
@@ -143,3 +144,17 @@ def _time(line):
     start = time.process_time()
     analyse(line, cwd="/w", exists=lambda _: False)
     return time.process_time() - start
+
+
+@pytest.mark.parametrize("line", ["{path}", "./pipe", "cp {path} copy", "sh {path}", ". {path}", "make -f {path}"])
+def test_named_pipe_is_not_waited_for(tmp_path, line):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for read_script in (None, lambda path: None):
+        assert analyse(line.format(path=pipe), cwd=str(tmp_path), read_script=read_script).verdict
+
+
+@pytest.mark.parametrize("line", ["/w/\0", "./\0.sh", "/w/\0 x", "cp /w/\0 x", "sh /w/\0", ". /w/\0"])
+def test_path_with_a_nul_byte_needs_approval(line):
+    for read_script in (None, lambda path: None):
+        assert analyse(line, cwd="/w", read_script=read_script).verdict == "confirm"

@@ -200,7 +200,8 @@ class UiConfig(ConfigSection, frozen=True):
     keys: Keys of the full-screen client by action; `"editing": "vi"` selects vi keys everywhere.
     details: Whether tool calls are shown in full.
     bell: Whether the terminal bell rings when your input is needed.
-    arcade: Game to play while you wait (not used yet).
+    arcade: Game that plays by itself while you wait in the full-screen client: invaders, pong or off.
+    animations: Whether the full-screen client moves anything by itself.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"face": "frontend"}
@@ -210,7 +211,8 @@ class UiConfig(ConfigSection, frozen=True):
     keys: dict[str, str] = msgspec.field(default_factory=dict)
     details: bool = False
     bell: bool = False
-    arcade: Literal["invaders", "pong", "off"] = "invaders"
+    arcade: Literal["invaders", "pong", "off"] = "off"
+    animations: bool = True
 
 
 class CommonConfig(ConfigSection, frozen=True):

@@ -16,7 +16,7 @@ from ostler.frontends.server.http_errors import HttpError, answer_error
 from ostler.frontends.server.hubs import SessionHubs
 from ostler.frontends.server.rest_routes import RestRoutes
 from ostler.frontends.server.sse_route import SseRoutes
-from ostler.frontends.server.websocket_route import WebSocketRoute
+from ostler.frontends.server.websocket_route import WebSocketRoute, deny_unknown
 
 SESSIONS, ONE = "/api/agent/sessions", "/api/agent/sessions/{id}"
 
@@ -42,6 +42,7 @@ def make_app(hubs: SessionHubs, more_routes: Collection[Route] = ()) -> ASGIApp:
         Route("/healthz", rest.health, methods=["GET"]),
         Route("/readyz", rest.ready, methods=["GET"]),
         *more_routes,
+        WebSocketPath("/{path:path}", deny_unknown),
     ]
     errors = (HttpError, HTTPException, OstlerError, Exception)
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(errors, answer_error))

@@ -166,6 +166,11 @@ async def _fail(websocket: WebSocket, hub: SessionHub, code: int, text: str, err
     await websocket.close(code, text[:120].encode("ascii", "replace").decode())
 
 
+async def deny_unknown(websocket: WebSocket) -> None:
+    """Answer a WebSocket on an address that has none."""
+    await _deny(websocket, 404, "not found")
+
+
 async def _deny(websocket: WebSocket, status: int, text: str) -> None:
     code = {404: "not_found", 429: "rate_limited"}.get(status, "draining")
     await websocket.send_denial_response(JSONResponse({"error": text, "code": code}, status))

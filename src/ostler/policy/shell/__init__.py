@@ -20,8 +20,8 @@ class Analysis(msgspec.Struct, frozen=True):
     With `no_danger_found`, a verdict of `confirm` is only due to unknown programs. `parsed` is False if the line could
     not be parsed completely. `redirected_paths` are the files that redirections write, `input_paths` those that they
     read, `script_paths` those that the commands of scripts name, `temporary_paths` those written below `$TMPDIR`, which
-    is the session's own folder only in the sandbox. `source` is the row of a
-    table or the function that the reason is from.
+    is the session's own folder only in the sandbox. `source` is the row of a table or the function that the reason
+    is from.
     """
 
     verdict: Literal["deny", "confirm", "ordinary"]

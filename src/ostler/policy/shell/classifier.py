@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ostler.policy.shell import (
@@ -190,8 +191,9 @@ def _row_finding(program: str, key: str, reason: str) -> _Finding:
     return _Finding(reason, program_table.locate(program, key))
 
 
-def _find_handlers(name: str) -> list[CommandHandler]:
-    return [table[name] for table in _TABLES if name in table]
+@lru_cache(maxsize=1024)
+def _find_handlers(name: str) -> tuple[CommandHandler, ...]:
+    return tuple(table[name] for table in _TABLES if name in table)
 
 
 def _is_in_tables(name: str) -> bool:
@@ -200,6 +202,7 @@ def _is_in_tables(name: str) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
 def _canonical_name(name: str) -> str:
     """Return the name used in the tables: without prefix, version, upper case or suffix."""
     if _is_in_tables(name):

@@ -19,11 +19,16 @@ _UNKNOWN_SCRIPT = "runs a script whose name is known only at run time"
 
 def read_script(path: str) -> str | None:
     """Return the text of a script, or None if it is binary or too long. Raises `OSError` if it is not a file."""
+    data = _read_bytes(path, MAX_SCRIPT_LENGTH + 1)
+    return None if len(data) > MAX_SCRIPT_LENGTH or b"\0" in data else data.decode("utf-8", "replace")
+
+
+def _read_bytes(path: str, limit: int) -> bytes:
+    """Read the start of a regular file, without waiting for the writer of a pipe."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(f"{path} is not a regular file")
-        data = file.read(MAX_SCRIPT_LENGTH + 1)
-    return None if len(data) > MAX_SCRIPT_LENGTH or b"\0" in data else data.decode("utf-8", "replace")
+        return file.read(limit)
 
 
 def shell_script_reason(call: CommandCall, script: ExpandedWord, args: list[ExpandedWord], *, inline: bool) -> str:
@@ -87,9 +92,8 @@ def is_binary(path: str) -> bool:
 def _read_start(path: str) -> str:
     """Return the start of a file that is not read as a whole, or the text of another language if it is binary."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(_START_LENGTH)
-    except OSError:
+        data = _read_bytes(path, _START_LENGTH)
+    except (OSError, ValueError):  # ValueError: the path has a NUL byte
         return ""
     return "#!" if b"\0" in data else data.decode("utf-8", "replace")
 
@@ -98,7 +102,7 @@ def is_shell_script(path: str, text: str) -> bool:
     """Return whether a program is a shell script; without a `#!` line, a shell runs an executable text file itself."""
     if text.startswith("#!"):
         return bool(_SHELL_SHEBANG.match(text))
-    return path.endswith(".sh") or os.access(path, os.X_OK)
+    return path.endswith(".sh") or ("\0" not in path and os.access(path, os.X_OK))
 
 
 def _evaluate_script(call: CommandCall, path: str, text: str, args: list[ExpandedWord], inline: bool) -> None:

@@ -1,9 +1,10 @@
 """The main screen: cards, transcript, activity, input. It routes keys to the parts and to the controller."""
 
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -13,10 +14,12 @@ from textual.timer import Timer
 from ostler.core.errors import UsageError
 from ostler.frontends.tui.copying import TranscriptCopier
 from ostler.frontends.tui.keys import ACTIONS, KeyTable
+from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.options import TuiOptions
 from ostler.frontends.tui.screens.choice_screen import Choice, ChoiceScreen
 from ostler.frontends.tui.screens.help_screen import HelpScreen
 from ostler.frontends.tui.screens.request_screen import RequestScreen
+from ostler.frontends.tui.screens.switching import Switcher
 from ostler.frontends.tui.session_controller import SessionController
 from ostler.frontends.tui.status import activity_line, panel_sections, status_cards, welcome_lines
 from ostler.frontends.tui.transcript.view import TranscriptView
@@ -30,6 +33,9 @@ from ostler.interaction.builtin_commands import COMMANDS
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.prompt_history import PromptHistory
 from ostler.text.sanitise import sanitise
+
+if TYPE_CHECKING:
+    from ostler.frontends.tui.app import FullScreenApp
 
 SPIN_SECONDS = 0.25
 PANEL_COLUMNS = 42
@@ -46,7 +52,7 @@ class ChatScreen(Screen[None]):
     #body { height: 1fr; }
     #transcript { padding: 0 0 0 1; }
     #panel { width: 42; background: $surface; padding: 0 1; display: none; }
-    #search { dock: bottom; display: none; border: none; height: 1; background: $panel; padding: 0 1; }
+    #search, #search:focus { dock: bottom; display: none; border: none; height: 1; background: $panel; padding: 0 1; }
     #log { height: 8; background: $surface; display: none; }
     #activity { height: 1; background: $background; }
     #input { height: auto; min-height: 1; max-height: 10; border: none; padding: 0 1; background: $panel; }
@@ -57,21 +63,22 @@ class ChatScreen(Screen[None]):
     """
     AUTO_FOCUS: ClassVar[str | None] = "#input"
 
-    def __init__(self, options: TuiOptions, leave: Callable[[ChatExit], None]) -> None:
+    def __init__(self, options: TuiOptions, owner: "FullScreenApp") -> None:
         super().__init__()
+        self.owner = owner
         self.keys = KeyTable(options.keys)
-        self.controller: SessionController | None = None
+        self.live: LiveSession | None = None
         self.view = TranscriptView(options.frames_per_second)
-        self.leave = leave
+        self.view.details = options.details
         self._options = options
         menu = CompletionMenu()
         self.menu = menu
-        self.prompt = PromptField(PromptHistory(options.history), self.keys, menu)
-        self.prompt.is_sensitive = options.is_sensitive
+        self.prompt = PromptField(PromptHistory(None), self.keys, menu)
         self._requests: RequestScreen | None = None
         self._spinner: Timer | None = None
         self._frame = 0
-        self._copier = TranscriptCopier(self.view, self._write, self.show_note)
+        self._switcher = Switcher(owner)
+        self._copier = TranscriptCopier(self.view, owner.write_terminal, self.show_note)
         self._has_mouse = True
         self._note = ""
         for action in ACTIONS:
@@ -93,8 +100,7 @@ class ChatScreen(Screen[None]):
         yield self.menu
 
     def on_mount(self) -> None:
-        self.view.welcome = list(welcome_lines(self._options.project))
-        self.view.model.details = self._options.details
+        self.view.welcome = list(welcome_lines(self.owner.project.cwd))
         self._show_footer()
         self.screen_layout_refresh_signal.subscribe(self, lambda _: self.prompt.place_cursor())
 
@@ -117,19 +123,40 @@ class ChatScreen(Screen[None]):
 
     # -- the session ---------------------------------------------------------------------------------------------
 
-    async def attach(self, controller: SessionController) -> None:
+    @property
+    def controller(self) -> SessionController | None:
+        """The controller of the shown session, if one is open."""
+        return self.live.controller if self.live else None
+
+    def attach(self, live: LiveSession) -> None:
         """Show a session."""
-        self.controller = controller
-        self.prompt.source = controller.completion
-        self.view.viewport.follow()
-        await controller.start()
-        self.view.update_rows(force=True)
+        self.detach()
+        self.live = live
+        project = live.project
+        self.prompt.use_project(live.controller.completion, PromptHistory(project.history), project.is_sensitive)
+        if live.draft:
+            self.prompt.restore_draft(live.draft)
+            live.draft = ""
+        self.view.welcome = list(welcome_lines(project.cwd))
+        self.view.show_model(live.controller.model)
+        self.prompt.focus()
+        self.show_status()
+        self.show_requests()
+
+    def detach(self) -> None:
+        """Stop showing the session. An open request stays open."""
+        self.live = None
+        self.menu.close()
+        if self._requests is not None:
+            self._requests.close()
 
     def show_status(self) -> None:
         controller = self.controller
         if controller is None or not self.is_mounted:
             return
-        self.query_one(StatusCards).show(status_cards(controller, os.path.basename(self._options.project)))
+        self.query_one(StatusCards).show(
+            status_cards(controller, os.path.basename(self.owner.project.cwd), self.owner.live.others)
+        )
         self._show_activity()
         panel = self.query_one("#panel", TextRows)
         if panel.display:
@@ -153,7 +180,7 @@ class ChatScreen(Screen[None]):
 
     def _next_frame(self) -> None:
         self._frame += 1
-        if self.is_current:  # below a dialog, every change would draw the whole screen
+        if self.app.screen is self:  # below a dialog, every change would draw the whole screen
             self._show_activity()
 
     def show_requests(self) -> None:
@@ -162,10 +189,17 @@ class ChatScreen(Screen[None]):
             return
         if self._requests is not None:
             self._requests.update_request()
-        elif controller.requests:
+        elif controller.requests and self.app.screen is self:  # otherwise when the other dialog is closed
             self.menu.close()
-            self._requests = RequestScreen(controller, self.prompt, self._show_above)
+            passed = {key: name for name in ("sessions", "next_waiting") for key in self.keys.keys(name)}
+            self._requests = RequestScreen(controller, self.prompt, self._show_above, passed, self.action_do)
             self.app.push_screen(self._requests, self._on_requests_closed)
+
+    def on_screen_resume(self) -> None:
+        """Show a request that arrived while another dialog was open."""
+        if self._requests is None and self.controller and self.controller.requests:
+            self.prompt.last_key = time.monotonic()  # keys of that dialog are no answers
+            self.show_requests()
 
     def _show_above(self, rows: int) -> None:
         """Show the end of the transcript above a dialog that covers the last rows of the window."""
@@ -248,6 +282,8 @@ class ChatScreen(Screen[None]):
         """Run an action of the key table."""
         if simple := self._view_actions().get(name):
             simple()
+        elif name in SWITCHES:
+            await self._switch_actions()[name]()
         elif handler := getattr(self, f"_do_{name}", None):
             result = handler()
             if result is not None:
@@ -270,12 +306,22 @@ class ChatScreen(Screen[None]):
             "steer": lambda: self.prompt.send(steering=True),
             "editor": self.on_prompt_field_editor_requested,
             "stash": lambda: self.show_note(self.prompt.toggle_stash()),
-            "quit": lambda: self.leave(ChatExit(0)),
+            "quit": lambda: self.owner.leave(ChatExit(0)),
             "copy_answer": self._copier.copy_answer,
             "copy_code": self._copier.copy_code,
             "copy_all": self._copier.copy_all,
             "search": self.query_one(SearchField).open,
             "log": self._toggle_log,
+            "next_waiting": self.owner.show_next_waiting,
+        }
+
+    def _switch_actions(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        switcher = self._switcher
+        return {
+            "sessions": switcher.show_overview,
+            "project": switcher.choose_project,
+            "backend": switcher.choose_backend,
+            **{option: partial(switcher.choose_option, option) for option in ("agent", "model", "profile")},
         }
 
     def _show_help(self) -> None:
@@ -284,6 +330,7 @@ class ChatScreen(Screen[None]):
     def toggle_details(self) -> None:
         model = self.view.model
         model.set_details(not model.details)
+        self.view.details = model.details
         self.show_note(f"tool calls are now shown {'in full' if model.details else 'shortened'}")
 
     def _do_interrupt(self) -> None:
@@ -292,13 +339,13 @@ class ChatScreen(Screen[None]):
         elif self.controller:
             self.controller.interrupt()
         else:
-            self.leave(ChatExit(130))
+            self.owner.leave(ChatExit(130))
 
     def _do_leave(self) -> None:
         if self.prompt.text:
             self.prompt.action_delete_right()
         else:
-            self.leave(ChatExit(0))
+            self.owner.leave(ChatExit(0))
 
     def _do_next_mode(self) -> None:
         if self.menu.is_open:
@@ -319,11 +366,6 @@ class ChatScreen(Screen[None]):
         log = self.query_one("#log")
         log.display = not log.display
         self.call_after_refresh(self.show_status)
-
-    def _write(self, sequence: str) -> None:
-        """Write a sequence to the terminal."""
-        if self.app._driver is not None:
-            self.app._driver.write(sequence)
 
     def on_search_field_closed(self) -> None:
         self.prompt.focus()
@@ -366,7 +408,7 @@ class ChatScreen(Screen[None]):
     def _do_palette(self) -> None:
         actions = [Choice(f"key:{a.name}", a.description, self.keys.label(a.name)) for a in ACTIONS]
         commands = [Choice(f"/{name}", f"/{name}", command.description) for name, command in COMMANDS.items()]
-        self.app.push_screen(ChoiceScreen("command", [*commands, *actions]), self._run_chosen)
+        self.app.push_screen(ChoiceScreen("search commands and actions", [*commands, *actions]), self._run_chosen)
 
     async def _run_chosen(self, value: str | None) -> None:
         if not value:
@@ -380,23 +422,8 @@ class ChatScreen(Screen[None]):
         elif self.controller:
             start_work(self, partial(self.controller.run_command, value), "submit")
 
-    async def _do_sessions(self) -> None:
-        if self.controller is None:
-            return
-        found = await self.controller.services.sessions("")
-        current = self.controller.session.id
-        items = [
-            Choice(s.id, sanitise(s.title or s.id).replace("\n", " "), f"{s.changed[:16]}  {s.turns} turns")
-            for s in found
-            if s.id != current
-        ]
-        self.app.push_screen(ChoiceScreen("search sessions; Enter opens one", items, side=True), self._open_session)
 
-    def _open_session(self, session_id: str | None) -> None:
-        if session_id and self.controller:
-            start_work(self, partial(self.controller.run_command, f"/resume {session_id}"), "submit")
-
-
+SWITCHES = ("sessions", "project", "backend", "agent", "model", "profile")
 FOOTER = (
     ("help", "help"),
     ("palette", "commands"),

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import ClassVar
 
 from textual import events
@@ -56,18 +56,25 @@ class RequestScreen(ModalScreen[None]):
     RequestScreen TextRows { background: $surface; height: 1; }
     RequestScreen AnswerRows { margin-top: 1; }
     RequestScreen.low AnswerRows { margin-top: 0; }
-    RequestScreen Input { border: none; height: 1; padding: 0 1; background: $panel; }
+    RequestScreen Input, RequestScreen Input:focus { border: none; height: 1; padding: 0 1; background: $panel; }
     """
     AUTO_FOCUS: ClassVar[str | None] = ""
 
     def __init__(
-        self, controller: SessionController, prompt: PromptField, on_layout: Callable[[int], None] = lambda rows: None
+        self,
+        controller: SessionController,
+        prompt: PromptField,
+        tell_rows: Callable[[int], None],
+        passed_keys: Mapping[str, str],
+        do_action: Callable[[str], Awaitable[None]],
     ) -> None:
-        """`on_layout` is told how many rows of the window the dialog covers."""
+        """`tell_rows` is told how many rows of the window the dialog covers; `passed_keys` are actions by key."""
         super().__init__()
+        self._do_action = do_action
+        self._passed_keys = passed_keys
         self._controller = controller
         self._prompt = prompt
-        self._on_layout = on_layout
+        self._tell_rows = tell_rows
         self._draft = ""
         self._two_columns: bool | None = None
         self._shown: tuple[str, AnswerMenu] | None = None
@@ -95,13 +102,25 @@ class RequestScreen(ModalScreen[None]):
         self.keys.reset()
         self._prompt.insert_draft(self._draft)
 
+    def close(self) -> None:
+        """Close the dialog without an answer, because another session is shown."""
+        self._is_ready = False
+        if self.app.screen is self:
+            self.dismiss(None)
+
+    def on_screen_resume(self) -> None:
+        if not self._is_ready and self.is_mounted:
+            self.dismiss(None)
+        elif self._shown:
+            self.update_request()
+
     # -- content -------------------------------------------------------------------------------------------------
 
     def update_request(self) -> None:
         """Show the first request and its current step, or close."""
         first = self._controller.requests.first
         if first is None:
-            self.dismiss(None)
+            self.close()
             return
         if not self._is_ready or self._controller.requests.is_first_answered:
             return
@@ -152,7 +171,7 @@ class RequestScreen(ModalScreen[None]):
         body.show(lines)
         answers.styles.height = len(self._rows)
         answers.show([row for _, row in self._rows])
-        self._on_layout(height + used)
+        self._tell_rows(height + used)
 
     def on_resize(self) -> None:
         """Lay out the dialog for the new size, without taking keys for answers again."""
@@ -224,6 +243,9 @@ class RequestScreen(ModalScreen[None]):
         if event.key in ("escape", "ctrl+c"):
             event.stop()
             self._controller.interrupt()
+        elif event.key in self._passed_keys:
+            event.stop()
+            await self._do_action(self._passed_keys[event.key])
         elif self._scroll(event.key):
             event.stop()
         elif isinstance(self.focused, Input):

@@ -41,6 +41,7 @@ class TranscriptView(Widget):
     def __init__(self, frames_per_second: float = 30.0) -> None:
         super().__init__(id="transcript")
         self.model = TranscriptModel(StripMaker(Style(), {}), self._on_model_change)
+        self.details = False  # whether new models show calls in full
         self.viewport = Viewport(self.model)
         self.query_text = ""  # text to highlight
         self.selected: int | None = None  # the entry that keys act on
@@ -108,6 +109,17 @@ class TranscriptView(Widget):
         base, palette = palette_of(self)
         self.model.set_maker(StripMaker(base, palette))
         self.update_rows(force=True)
+
+    def new_model(self) -> TranscriptModel:
+        """Return the model of another session. Its changes are drawn while it is shown."""
+        model = TranscriptModel(self._maker, lambda: self._on_model_change() if self.model is model else None)
+        model.details = self.details
+        return model
+
+    def show_model(self, model: TranscriptModel) -> None:
+        """Show another session, at its end."""
+        self.model, self.viewport, self.selected, self.query_text = model, Viewport(model), None, ""
+        self.use_theme()
 
     # -- changes -------------------------------------------------------------------------------------------------
 

@@ -78,6 +78,18 @@ class PromptField(TextArea):
         self.load_text(self._pastes.fold(text))
         self.move_cursor(self.document.end)
 
+    def take_text(self) -> str:
+        """Return the text in full and remove it."""
+        text = self.full_text
+        self.clear_text()
+        return text
+
+    def use_project(
+        self, source: CompletionSource, history: PromptHistory, is_sensitive: Callable[[str], bool]
+    ) -> None:
+        """Complete and recall for the project of another session."""
+        self.source, self._history, self.is_sensitive = source, history, is_sensitive
+
     def restore_draft(self, text: str) -> None:
         """Put text that was not sent before the text."""
         self.put_text(text + (f"\n{self.full_text}" if self.text else ""))
