@@ -1,5 +1,6 @@
 """Generated TLS certificates."""
 
+import hashlib
 import ssl
 import subprocess
 
@@ -26,6 +27,10 @@ class Certificates:
 
     def path(self, name):
         return str(self.folder / name)
+
+    def fingerprint(self, name="server.pem"):
+        """Return the SHA-256 of a certificate as hexadecimal digits."""
+        return hashlib.sha256(ssl.PEM_cert_to_DER_cert((self.folder / name).read_text())).hexdigest()
 
     def untrusted_client(self):
         """Return a self-signed client certificate, as profile settings."""

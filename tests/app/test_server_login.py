@@ -3,11 +3,13 @@
 import asyncio
 
 import pytest
+from tests.frontends.server.guarded_server import GuardedServer
 
-from ostler.app.server_login import find_server, log_in, open_server
-from ostler.core.errors import OstlerError, UsageError
+from ostler.app.server_login import KnownServer, find_server, log_in, open_server
+from ostler.core.errors import BackendError, OstlerError, UsageError
 from ostler.credentials.server_logins import ServerLogin, ServerLogins
 from ostler.credentials.store import LocalCredentials
+from ostler.http.websocket import open_websocket
 
 pytestmark = pytest.mark.req("SV-5")
 CODE = "ABCD-EFGH-IJKL-MN23"
@@ -71,3 +73,30 @@ def test_answers_of_other_servers_store_nothing(logins, reply):
         asyncio.run(run())
     assert str(caught.value).isprintable()
     assert logins.urls() == []
+
+
+def test_paired_client_opens_a_websocket_to_the_pinned_server_only(tmp_path, logins, certificates):
+    server = GuardedServer(tmp_path / "s", tls=(certificates.path("server.pem"), certificates.path("server.key")))
+    code = server.accounts.open_pairing("ada", 60)
+    line = f"https://127.0.0.1:{server.port}#{code}.sha256-{certificates.fingerprint()}"
+
+    async def greet(known):
+        websocket = await open_websocket(known.dialer({}), "/ws", known.headers(), max_message=1000)
+        try:
+            return await websocket.receive(10)
+        finally:
+            await websocket.aclose()
+
+    async def run():
+        assert await greet(await open_server(line, logins, {})) == "ada"
+        known = find_server(line.partition("#")[0], logins)
+        assert await greet(known) == "ada"
+        other = ServerLogin(known.login.token, certificates.fingerprint("client.pem"))
+        with pytest.raises(BackendError, match="not the one of the pairing"):
+            await greet(KnownServer(known.origin, other))
+
+    try:
+        asyncio.run(run())
+        assert [entry["event"] for entry in server.entries()].count("opened") == 2
+    finally:
+        server.close()

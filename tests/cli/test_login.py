@@ -1,11 +1,8 @@
 """`ostler login` and `logout` against a real guarded server, with and without TLS."""
 
-import hashlib
-import ssl
 import stat
 
 import pytest
-from tests.certificates import Certificates
 from tests.frontends.server.guarded_server import GuardedServer
 
 from ostler.core.credentials import CredentialName
@@ -22,22 +19,12 @@ def server(tmp_path):
     server.close()
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    return Certificates(tmp_path_factory.mktemp("certificates"))
-
-
 @pytest.fixture
 def tls_server(tmp_path, certificates):
     server = GuardedServer(tmp_path / "server", tls=(certificates.path("server.pem"), certificates.path("server.key")))
     server.url = f"https://127.0.0.1:{server.port}"
     yield server
     server.close()
-
-
-def fingerprint(certificates, name="server.pem"):
-    with open(certificates.path(name)) as file:
-        return hashlib.sha256(ssl.PEM_cert_to_DER_cert(file.read())).hexdigest()
 
 
 def stored(ostler):
@@ -87,11 +74,11 @@ def test_private_certificate_is_accepted_by_its_fingerprint_only(ostler, tls_ser
     done = ostler("login", f"{tls_server.url}#{code}")
     assert done.code != 0
     assert "is not trusted" in done.stderr
-    done = ostler("login", f"{tls_server.url}#{code}.sha256-{fingerprint(certificates, 'client.pem')}")
+    done = ostler("login", f"{tls_server.url}#{code}.sha256-{certificates.fingerprint('client.pem')}")
     assert done.code != 0
     assert "not the one of the pairing" in done.stderr
     assert tls_server.audit_file.exists() is False
-    done = ostler("login", f"{tls_server.url}#{code}.sha256-{fingerprint(certificates)}")
+    done = ostler("login", f"{tls_server.url}#{code}.sha256-{certificates.fingerprint()}")
     assert done.code == 0, done.stderr
     assert ostler("logout", tls_server.url).stdout == "logged out: its token was revoked\n"
 

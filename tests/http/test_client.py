@@ -345,6 +345,19 @@ class TestTls:
         assert caught.value.fault.code == "tls"
         assert "SSL_CERT_FILE or the profile's `ca`" in str(caught.value)
 
+    async def test_fingerprint_replaces_authority_and_name(self, certificates):
+        async with ScriptedModelServer(text("a"), tls=certificates.server_context()) as server:
+            trust = TlsFiles(fingerprint=certificates.fingerprint().upper())
+            assert b"[DONE]" in await self._post(server, trust, host="localhost")
+
+    async def test_trusted_certificate_with_another_fingerprint_gets_no_request(self, certificates):
+        trust = TlsFiles(ca_file=certificates.path("ca.pem"), fingerprint=certificates.fingerprint("client.pem"))
+        async with ScriptedModelServer(tls=certificates.server_context()) as server:
+            with pytest.raises(BackendError, match="not the one of the pairing") as caught:
+                await self._post(server, trust)
+        assert caught.value.fault.code == "tls"
+        assert server.requests == []
+
     async def test_certificate_for_another_name(self, certificates):
         async with ScriptedModelServer(tls=certificates.server_context()) as server:
             with pytest.raises(BackendError, match="not trusted") as caught:
@@ -419,6 +432,20 @@ class TestProxy:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def test_fingerprint_is_checked_in_a_tunnel(self, certificates):
+        origin, wrong = ServerOrigin("https", "model.example", 443), certificates.fingerprint("client.pem")
+        async with (
+            ScriptedModelServer(text("a"), tls=certificates.server_context()) as server,
+            self._proxy(server.port) as (address, _),
+        ):
+            proxy = parse_proxy(f"http://{address}")
+            with pytest.raises(BackendError, match="not the one of the pairing"):
+                await Dialer(origin, proxy=proxy, tls_files=TlsFiles(fingerprint=wrong)).connect()
+            right = TlsFiles(fingerprint=certificates.fingerprint())
+            http = HttpClient(Dialer(origin, proxy=proxy, tls_files=right))
+            assert b"[DONE]" in await body_of(await http.send("POST", TARGET, (), BODY))
+            await http.aclose()
 
     async def test_https_uses_a_tunnel(self, certificates):
         trust = TlsFiles(ca_file=certificates.path("ca.pem"))
