@@ -1,6 +1,7 @@
 """Specification 001, the JolliAgent CLI: a server with the model, a client that runs the tools; protocol and policy."""
 
 import pytest
+from tests.serving import hello, serving
 
 req, missing = pytest.mark.req, pytest.mark.missing
 SERVER = "`ostler serve`"
@@ -160,17 +161,26 @@ def test_client_echoes_the_tool_call_id():
 
 
 @req("SV-2", "SV-5")
-@missing(SERVER)
-def test_post_sessions_authenticates_and_returns_an_id():
+def test_post_sessions_authenticates_and_returns_an_id(ostler, models):
     """`POST /api/agent/sessions` answers a token with a `sessionId`, and no token with 401."""
-    raise NotImplementedError
+    token = ostler("serve", "token", "issue", "ada").stdout.strip()
+    with serving(ostler, models) as server:
+        status, session = server.request("POST", "/api/agent/sessions", token, {})
+        assert status == 201
+        assert session["sessionId"]
+        assert server.request("POST", "/api/agent/sessions", "", {})[0] == 401
 
 
 @req("SV-2", "SV-5")
-@missing(SERVER)
-def test_stream_endpoint_serves_its_own_session():
+def test_stream_endpoint_serves_its_own_session(ostler, models):
     """`WS /api/agent/sessions/{id}/stream` serves that session to its owner only, and no unknown session."""
-    raise NotImplementedError
+    ada, bob = (ostler("serve", "token", "issue", user).stdout.strip() for user in ("ada", "bob"))
+    with serving(ostler, models) as server:
+        session = server.request("POST", "/api/agent/sessions", ada, {})[1]["sessionId"]
+        with server.websocket(session, ada) as stream:
+            assert hello(stream)["sessionId"] == session
+        assert server.refused_websocket(session, bob) == 404
+        assert server.refused_websocket("unknown", ada) == 404
 
 
 @req("SV-1", "SV-8")
@@ -301,10 +311,17 @@ def test_client_prints_what_was_written():
 
 
 @req("SV-5")
-@missing(SERVER)
-def test_one_token_opens_rest_and_websocket():
+def test_one_token_opens_rest_and_websocket(ostler, models):
     """The same bearer token works on both; a wrong or revoked one works on neither."""
-    raise NotImplementedError
+    token = ostler("serve", "token", "issue", "ada").stdout.strip()
+    with serving(ostler, models) as server:
+        session = server.request("POST", "/api/agent/sessions", token, {})[1]["sessionId"]
+        with server.websocket(session, token) as stream:
+            assert hello(stream)["type"] == "session.created"
+        ostler("serve", "token", "revoke", token.split("_")[1])
+        for refused in (token, token[:-1], "wrong"):
+            assert server.request("GET", f"/api/agent/sessions/{session}", refused)[0] == 401
+            assert server.refused_websocket(session, refused) == 401
 
 
 @req("SV-6", "FS-1")

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.frontends.server.guarded_server import GuardedServer
 
 pytestmark = pytest.mark.req("SV-5")
 
@@ -85,3 +86,36 @@ def test_database_can_be_elsewhere(ostler, tmp_path):
     issue(ostler, "ada", "--database", str(database))
     assert database.stat().st_mode & 0o077 == 0
     assert listed(ostler) == []
+
+
+def test_pairing_line_for_a_user_becomes_a_login(ostler, tmp_path):
+    server = GuardedServer(tmp_path / "server")
+    try:
+        database = str(tmp_path / "server" / "server" / "ostler.db")
+        url = f"http://127.0.0.1:{server.port}"
+        done = ostler("serve", "token", "pair", "ada", "--url", url, "--database", database)
+        line = done.stdout.split("'")[1]
+        assert ostler("login", line).stdout == f"logged in to {url} as ada\n"
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["ADA", "--url", "http://h"], ["ada", "--url", "http://h/p"], ["ada"], ["ada", "--url", "h", "--minutes", "0"]],
+)
+def test_bad_arguments_open_no_pairing(ostler, arguments):
+    done = ostler("serve", "token", "pair", *arguments)
+    assert done.code == 2
+    assert done.stdout == ""
+
+
+def test_changes_of_tokens_are_in_the_audit_log(ostler):
+    token_id = issue(ostler, "ada").split("_")[1]
+    ostler("serve", "token", "pair", "ada", "--url", "http://localhost:1")
+    ostler("serve", "token", "revoke", token_id)
+    ostler("serve", "token", "revoke", "--user", "ada")
+    file = ostler.home / ".ostler" / "server" / "audit.jsonl"
+    entries = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [entry["event"] for entry in entries][:3] == ["token.issued", "pairing.opened", "token.revoked"]
+    assert entries[2]["token"] == token_id

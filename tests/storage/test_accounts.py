@@ -212,3 +212,21 @@ def test_two_processes_cannot_both_use_a_code(connect):
 @pytest.mark.parametrize("code", ["", "A", "AAAA-AAAA-AAAA-AAAA", "\0" * 16, "ſ" * 16, "A" * 100_000])
 def test_unknown_codes_are_refused(accounts, code):
     assert accounts.exchange(code) is None
+
+
+def test_secrets_are_compared_in_constant_time_also_if_there_is_no_such_token(accounts, monkeypatch):
+    compared = []
+
+    def compare(left, right):
+        compared.append((len(left), len(right)))
+        return left == right
+
+    monkeypatch.setattr("hmac.compare_digest", compare)
+    text = accounts.issue("ada").text
+    code = accounts.open_pairing("ada", 60)
+    unknown = f"ostler_{'0' * 16}_{'0' * 64}"
+    for given in (text, text[:-1] + ("0" if text[-1] != "0" else "1"), unknown, "x", ""):
+        accounts.authenticate(given)
+    for given in (code[:-1] + ("A" if code[-1] != "A" else "B"), "AAAA-AAAA-AAAA-AAAA", code):
+        accounts.exchange(given)
+    assert compared == [(32, 32)] * 8

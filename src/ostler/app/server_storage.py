@@ -6,8 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ostler.core.accounts import Accounts
+from ostler.frontends.server.audit_log import AuditLog
+from ostler.journal.log_file import LogFile
 from ostler.settings.home import ensure_home
 from ostler.storage.sqlite_database import SqliteDatabase
+
+AUDIT_BYTES, AUDIT_FILES = 10_000_000, 9  # of one file; older files that are kept
 
 
 def server_folder() -> Path:
@@ -18,6 +22,12 @@ def server_folder() -> Path:
 def open_database(path: str = "") -> SqliteDatabase:
     """Open the server's database, by default the one in Ostler's home. Raises `UsageError`."""
     return SqliteDatabase(Path(path) if path else server_folder() / "ostler.db")
+
+
+def open_audit_log(path: str = "") -> AuditLog:
+    """Return the audit log of a server, which is beside its database."""
+    file = Path(f"{path}.audit.jsonl") if path else server_folder() / "audit.jsonl"
+    return AuditLog(LogFile(file, AUDIT_BYTES, AUDIT_FILES))
 
 
 @contextmanager

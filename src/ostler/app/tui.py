@@ -7,23 +7,25 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.app.chat import LazySessionManager, can_edit_lines, contains_secret
-from ostler.app.command_services import LocalCommandServices
+from ostler.app.chat import can_edit_lines
 from ostler.core.errors import UsageError
 from ostler.core.sessions import OpenSessionRequest
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.settings.home import ensure_home
-from ostler.settings.project_paths import project_folder, workspace_path
+from ostler.settings.project_paths import workspace_path
 from ostler.settings.run_options import RunOptions
 
 THEME_FILE = "tui_theme"
 
 
 class FullScreenClient(msgspec.Struct, frozen=True):
-    """The full-screen client in this terminal."""
+    """The full-screen client in this terminal. `slow` is for slow connections, `worktree` names a new worktree."""
 
     options: RunOptions
     resume: str = ""
+    worktree: str | None = None
+    slow: bool = False
+    leave_transcript: bool = False
 
     def run(self) -> int:
         """Run until the user exits and return the exit status."""
@@ -36,8 +38,9 @@ class FullScreenClient(msgspec.Struct, frozen=True):
     async def run_async(self) -> int:
         """Run in the current event loop."""
         try:
+            from ostler.app.tui_projects import LocalProjects
             from ostler.frontends.tui.frontend import TuiFrontend
-            from ostler.frontends.tui.options import TuiOptions
+            from ostler.frontends.tui.options import SLOW_FRAMES, TuiOptions
         except ModuleNotFoundError as error:
             if error.name not in ("textual", "rich"):
                 raise
@@ -45,24 +48,26 @@ class FullScreenClient(msgspec.Struct, frozen=True):
             hint = f"run `{command}`" if command else "run `pip install 'ostler[tui]'`"
             raise UsageError("the full-screen client is not installed", hint=hint) from None
         cwd = workspace_path(self.options.cwd)
-        settings = load_settings(cwd, trust=self.options.trust)
-        ui = settings.config.ui
+        ui = load_settings(cwd, trust=self.options.trust).config.ui
         state = ensure_home(os.environ) / THEME_FILE
-        manager = LazySessionManager(self.options, lambda line: None)
+        projects = LocalProjects(self.options)
+        if self.worktree is not None:
+            cwd = Path(await projects.make_worktree(str(cwd), self.worktree))
         options = TuiOptions(
-            project=str(cwd),
             theme=ui.theme or (state.read_text().strip() if state.is_file() else ""),
             keys=ui.keys,
             details=ui.details,
             bell=ui.bell,
-            history=None if self.options.ephemeral else project_folder(cwd) / "prompt_history",
-            is_sensitive=partial(contains_secret, settings, self.options.model.get("api_key", "")),
+            arcade="off" if self.slow else ui.arcade,
+            animations=ui.animations and not self.slow,
+            leave_transcript=self.leave_transcript,
             remember_theme=partial(_write_line, state),
+            frames_per_second=SLOW_FRAMES if self.slow else 30.0,
+            projects=projects,
         )
-        request = OpenSessionRequest(self.options.cwd, self.options.backend, resume=self.resume, interactive=True)
-        return await TuiFrontend(request, partial(LocalCommandServices, cwd, self.options, manager), options).run(
-            manager
-        )
+        request = OpenSessionRequest(str(cwd), self.options.backend, resume=self.resume, interactive=True)
+        project = projects.open(str(cwd))
+        return await TuiFrontend(request, project, options).run(project.manager)
 
 
 def _write_line(path: Path, line: str) -> None:

@@ -17,7 +17,7 @@ DEFAULT_DAYS = 90.0
 def add_token_parser(actions: Any) -> None:
     """Add `token` with its subcommands to the subcommands of `ostler serve`."""
     parser = actions.add_parser("token", help="issue, list or revoke the tokens of users")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="issue|list|revoke")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="issue|list|pair|revoke")
     issue = commands.add_parser("issue", help="make a token for a user and print it, once")
     issue.add_argument("user", metavar="USER", help="name of the user, who owns the sessions made with the token")
     scopes = sorted(ALL_SCOPES)
@@ -29,6 +29,12 @@ def add_token_parser(actions: Any) -> None:
     )
     issue.add_argument("--label", default="", help="a note that `list` shows, such as the name of the machine")
     _add_common(issue)
+    pair = commands.add_parser("pair", help="print a one-time line with which a client gets a token of a user")
+    pair.add_argument("user", metavar="USER", help="name of the user")
+    pair.add_argument("--url", required=True, help="URL under which the client reaches the server")
+    pair.add_argument("--tls-cert", metavar="FILE", default="", help="the server's certificate, if it is a private one")
+    pair.add_argument("--minutes", type=_days, default=10.0, help="how long the line is valid (default: 10)")
+    _add_common(pair)
     _add_common(commands.add_parser("list", help="list the tokens without their secrets"))
     revoke = commands.add_parser("revoke", help="revoke tokens; open connections are closed within seconds")
     revoke.add_argument("id", metavar="ID", nargs="*", help="id of a token, from `list`")
@@ -38,7 +44,7 @@ def add_token_parser(actions: Any) -> None:
 
 def run_token(args: argparse.Namespace) -> int:
     """Run the parsed command."""
-    return {"issue": _issue, "list": _list, "revoke": _revoke}[args.command](args)
+    return {"issue": _issue, "list": _list, "pair": _pair, "revoke": _revoke}[args.command](args)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +64,7 @@ def _issue(args: argparse.Namespace) -> int:
 
     with open_accounts(args.database) as accounts:
         issued = accounts.issue(args.user, args.scope or ALL_SCOPES, args.days * DAY, args.label)
+    _audit(args, "token.issued", user=args.user, token=issued.token.id)
     if args.json:
         _print_json({**_fields(issued.token), "token": issued.text})
         return 0
@@ -65,6 +72,33 @@ def _issue(args: argparse.Namespace) -> int:
     end = f"until {_date(issued.token.expires)}" if issued.token.expires else "until it is revoked"
     sys.stderr.write(f"Token {issued.token.id} of {args.user} is valid {end}. It is not shown again.\n")
     return 0
+
+
+def _pair(args: argparse.Namespace) -> int:
+    from ostler.app.server_login import parse_server, server_url
+    from ostler.app.server_storage import open_accounts
+    from ostler.frontends.server.listening import certificate_fingerprint
+    from ostler.wire.pairing import PairingLine
+
+    url = server_url(parse_server(args.url))
+    fingerprint = certificate_fingerprint(args.tls_cert) if args.tls_cert else ""
+    with open_accounts(args.database) as accounts:
+        code = accounts.open_pairing(args.user, args.minutes * 60, DEFAULT_DAYS * DAY)
+    _audit(args, "pairing.opened", user=args.user)
+    line = str(PairingLine(url, code, fingerprint))
+    if args.json:
+        _print_json({"user": args.user, "line": line, "minutes": args.minutes})
+    else:
+        sys.stdout.write(f"ostler connect '{line}'\n")
+        sys.stderr.write(f"The line works once, within {args.minutes:g} minutes.\n")
+    return 0
+
+
+def _audit(args: argparse.Namespace, event: str, user: str = "", token: str = "") -> None:
+    from ostler.app.server_storage import open_audit_log
+    from ostler.frontends.server.audit_log import AuditEntry
+
+    open_audit_log(args.database).write(AuditEntry(event=event, user=user, token=token, client="command line"))
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -90,6 +124,8 @@ def _revoke(args: argparse.Namespace) -> int:
         else:
             missing = [token_id for token_id in args.id if not accounts.revoke(token_id)]
             count = len(args.id) - len(missing)
+    for token_id in [""] if args.user else [known for known in args.id if known not in missing]:
+        _audit(args, "token.revoked", user=args.user or "", token=token_id)
     if args.json:
         _print_json({"revoked": count, "missing": missing})
     else:

@@ -27,8 +27,24 @@ def main(arguments: list[str]) -> int:
     add_permission_options(parser)
     add_mode(parser)
     add_limit_options(parser)
+    parser.add_argument(
+        "--worktree",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="work in a new git worktree of the workspace, on a branch of its own",
+    )
+    parser.add_argument(
+        "--slow", action="store_true", help="for slow connections: fewer frames, nothing moves by itself"
+    )
+    parser.add_argument(
+        "--leave-transcript", action="store_true", help="on exit, print the conversation to the terminal"
+    )
     args = parser.parse_args(arguments)
 
     from ostler.app.tui import FullScreenClient
 
-    return FullScreenClient(run_options(args), args.resume or "").run()
+    client = FullScreenClient(
+        run_options(args), args.resume or "", args.worktree, slow=args.slow, leave_transcript=args.leave_transcript
+    )
+    return client.run()

@@ -1,6 +1,7 @@
 """Finds the configured ACP agent: project file, user file, main config, then well-known names."""
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -86,6 +87,13 @@ class ResolvedAgent(msgspec.Struct, frozen=True):
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return `environ` with the variables of the agent's settings added."""
         return {**environ, **self.entry.env}
+
+
+def agent_names(cwd: Path, settings: Settings) -> list[str]:
+    """Return the names of the configured agents, then of the well-known ones whose program is installed."""
+    configured = [name for source in _read_sources(cwd, settings) for name in source.agent_servers]
+    installed = [name for name, (command, *_) in WELL_KNOWN.items() if shutil.which(command)]
+    return list(dict.fromkeys([*configured, *installed]))
 
 
 def find_agent(name: str, settings_file: str, cwd: Path, settings: Settings) -> ResolvedAgent:

@@ -200,7 +200,8 @@ class UiConfig(ConfigSection, frozen=True):
     keys: Keys of the full-screen client by action; `"editing": "vi"` selects vi keys everywhere.
     details: Whether tool calls are shown in full.
     bell: Whether the terminal bell rings when your input is needed.
-    arcade: Game to play while you wait (not used yet).
+    arcade: Game that plays by itself while you wait in the full-screen client: invaders, pong or off.
+    animations: Whether the full-screen client moves anything by itself.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"face": "frontend"}
@@ -210,7 +211,8 @@ class UiConfig(ConfigSection, frozen=True):
     keys: dict[str, str] = msgspec.field(default_factory=dict)
     details: bool = False
     bell: bool = False
-    arcade: Literal["invaders", "pong", "off"] = "invaders"
+    arcade: Literal["invaders", "pong", "off"] = "off"
+    animations: bool = True
 
 
 class CommonConfig(ConfigSection, frozen=True):
@@ -270,7 +272,7 @@ class ConfigFile(CommonConfig, frozen=True, rename={"schema_url": "$schema"}):
     logs: Where the log is stored, how large it may grow, and how many old logs to keep.
     cache: Where the cache is stored, for how long, and how large it may grow.
     ui: The user interface.
-    connection: How to reach Agent Zero (not used yet).
+    connection: How to reach Agent Zero.
     context: What to redact, and what Agent Zero receives about the workspace (not used yet).
     server: Settings of Ostler's server (not used yet).
     agent_servers: ACP agents by name; the first is the default.

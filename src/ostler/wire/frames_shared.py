@@ -155,8 +155,8 @@ class TurnUsage(Frame, frozen=True):
 class TurnMetadata(Frame, frozen=True):
     """How a turn ended. `code` and `message` are set if it failed, `limit` if a limit ended it."""
 
-    turn_id: str = ""
-    reason: str = "done"
+    turn_id: str
+    reason: str
     model: str = ""
     usage: TurnUsage = TurnUsage()
     duration_ms: int = 0

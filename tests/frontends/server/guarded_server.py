@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import os
 import socket
 import threading
 
@@ -14,11 +15,17 @@ from starlette.routing import Route, WebSocketRoute
 from ostler.core.errors import UsageError
 from ostler.frontends.server.audit_log import AuditLog
 from ostler.frontends.server.authentication import AccessRules, TokenGuard
+from ostler.frontends.server.failure_limit import FailureLimit
 from ostler.frontends.server.listening import allowed_hosts
+from ostler.frontends.server.pairing_exchange import PairingExchange
+from ostler.frontends.server.peer_protocols import HttpPeerProtocol, WebSocketPeerProtocol
+from ostler.frontends.server.token_revocation import TokenRevocation
+from ostler.frontends.server.unix_socket import listen_unix
 from ostler.journal.log_file import LogFile
 from ostler.storage.sqlite_accounts import SqliteAccounts
 from ostler.storage.sqlite_database import SqliteDatabase
 from ostler.storage.sqlite_store import SqliteSessions
+from ostler.wire.pairing import PAIR_PATH
 
 ORIGIN = "https://team.example"
 
@@ -26,7 +33,7 @@ ORIGIN = "https://team.example"
 class GuardedServer:
     """Runs in a thread of its own; `calls` has the paths that reached the application."""
 
-    def __init__(self, folder, *, recheck=0.05, wrap=lambda app, server: app, open_paths=()):
+    def __init__(self, folder, *, recheck=0.05, unix=None, failures=None, pairing_failures=None, tls=("", "")):
         self.audit_file = folder / "audit.jsonl"
         self.database = SqliteDatabase(folder / "server" / "ostler.db")
         self.accounts = SqliteAccounts(self.database)
@@ -36,21 +43,38 @@ class GuardedServer:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         hosts = allowed_hosts("127.0.0.1", self.port)
-        rules = AccessRules(hosts, frozenset({ORIGIN}), frozenset({"/healthz", *open_paths}))
-        guard = TokenGuard(wrap(self._app(), self), self.accounts, rules, self.audit, recheck)
-        config = uvicorn.Config(guard, log_config=None, access_log=False, lifespan="off", ws="websockets-sansio")
+        rules = AccessRules(
+            hosts, frozenset({ORIGIN}), frozenset({"/healthz", PAIR_PATH}), {os.geteuid(): "owner"} if unix else {}
+        )
+        app = TokenRevocation(self._app(), self.accounts, self.audit)
+        app = PairingExchange(app, self.accounts, self.audit, pairing_failures)
+        failures = failures or FailureLimit(100_000)
+        guard = TokenGuard(app, self.accounts, rules, self.audit, recheck, failures)
+        self._sockets = [self._socket, *([listen_unix(unix)] if unix else [])]
+        config = uvicorn.Config(
+            guard,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            http=HttpPeerProtocol,
+            ws=WebSocketPeerProtocol,
+            proxy_headers=False,
+            ssl_certfile=tls[0] or None,
+            ssl_keyfile=tls[1] or None,
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self):
-        asyncio.run(self._server.serve([self._socket]))
+        asyncio.run(self._server.serve(self._sockets))
 
     def close(self):
         self._server.should_exit = self._server.force_exit = True
         self._thread.join(10)
         assert not self._thread.is_alive()
-        self._socket.close()
+        for listener in self._sockets:
+            listener.close()
         self.database.close()
 
     def entries(self):

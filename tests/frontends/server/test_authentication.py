@@ -10,6 +10,7 @@ from websockets.sync.client import connect
 
 from ostler.core.errors import JournalError
 from ostler.core.events import Envelope, SessionOpened
+from ostler.frontends.server.authentication import AccessRules, _check_headers
 
 pytestmark = pytest.mark.req("SV-5")
 
@@ -308,3 +309,14 @@ def test_audit_log_keeps_hostile_paths_on_one_line(server):
     (entry,) = server.entries()
     assert entry["event"] == "refused"
     assert len(entry["path"]) == 300
+
+
+def test_address_that_the_client_connected_to_is_a_valid_host():
+    scope = {"type": "http", "headers": [(b"host", b"10.1.2.3:8034")], "server": ("10.1.2.3", 8034)}
+    assert _check_headers(scope, AccessRules(frozenset())) is None
+    for own in (("10.1.2.4", 8034), ("10.1.2.3", 8035), None, ("/socket", None), ("name", 8034)):
+        assert _check_headers({**scope, "server": own}, AccessRules(frozenset())).status == 403
+    mapped = {**scope, "server": ("::ffff:10.1.2.3", 8034)}
+    assert _check_headers(mapped, AccessRules(frozenset())) is None
+    v6 = {**scope, "headers": [(b"host", b"[2001:db8::1]:8034")], "server": ("2001:db8::1", 8034)}
+    assert _check_headers(v6, AccessRules(frozenset())) is None

@@ -162,3 +162,58 @@ async def test_resize_keeps_the_line_being_read(open_session):
         await user.pilot.pause()
         assert start in "\n".join(view.visible_text.split("\n")[:3])
         assert not view.viewport.following
+
+
+@pytest.mark.req("TU-2", "PM-5")
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (50, 20), (40, 14)])
+async def test_every_answer_is_visible_in_a_window_of_any_size(open_session, size):
+    turn = call("probe", subject="a subject with many words " * 8)
+    session = await open_session([turn], [FakeTool("probe")], ASK_ALL)
+    async with full_screen(session, size=size) as user:
+        await user.type("go")
+        await user.wait_for("Allow once")
+        await user.pilot.pause()
+        screen = user.app.screen
+        answers, feedback = screen.query_one("#answers"), screen.query_one("#feedback")
+        assert answers.region.height == len(answers.lines) > 0
+        assert answers.region.bottom <= feedback.region.y < feedback.region.bottom <= size[1]
+        assert screen.query_one("#request").region.y >= 1
+        labels = " ".join("".join(answers.lines).split())
+        for _, label in next(iter(user.app.chat.controller.requests._forms.values())).menu().answers:
+            assert "".join(label.split())[:30] in "".join(labels.split())
+
+
+@pytest.mark.req("TU-1")
+async def test_end_of_the_transcript_stays_visible_above_the_dialog(open_session):
+    session = await open_session([say("Last words."), call("probe")], [FakeTool("probe")], ASK_ALL)
+    async with full_screen(session) as user:
+        await user.type("one")
+        await user.wait_for("Last words.")
+        await user.type("two")
+        await user.wait_for("Allow once")
+        await user.pilot.pause()
+        view, dialog = user.app.chat.view, user.app.screen.query_one("#request")
+        shown = [view.render_line(y).text for y in range(dialog.region.y - view.region.y)]
+        assert any("> two" in line for line in shown)
+
+
+@pytest.mark.req("TU-4")
+async def test_terminal_cursor_is_at_the_caret_after_typing_and_resizing(open_session):
+    async with full_screen(await open_session()) as user:
+        prompt = user.app.chat.prompt
+        await user.press(*"ab", "ctrl+j", "c")
+        await user.pilot.pause()
+        assert user.app.cursor_position == prompt.cursor_screen_offset
+        await user.pilot.resize_terminal(60, 20)
+        await user.pilot.pause()
+        assert user.app.cursor_position == prompt.cursor_screen_offset
+        assert user.app.cursor_position.y == prompt.region.bottom - 1
+
+
+@pytest.mark.req("TU-1")
+async def test_log_shows_the_newest_events(open_session):
+    async with full_screen(await open_session([say("Done.")])) as user:
+        await user.press("f7")
+        await user.type("go")
+        await user.wait_for("Done.")
+        await user.wait_until(lambda: any("turn done" in line for line in user.app.chat.query_one("#log").lines))

@@ -12,6 +12,7 @@ from ostler.core.sessions import OpenSessionRequest
 from ostler.core.tools import ToolCall
 from ostler.frontends.tui.app import FullScreenApp
 from ostler.frontends.tui.options import TuiOptions
+from ostler.frontends.tui.projects import OpenedProject
 from ostler.frontends.tui.widgets.scroll_rows import ScrollRows
 from ostler.frontends.tui.widgets.text_rows import TextRows
 from ostler.rendering.measure import _COLOUR
@@ -68,19 +69,19 @@ async def full_screen(session, *, size=(100, 30), services=None, manager=None, *
     """Run the client with a session during the `with` block."""
     services = services or FakeServices()
     app = FullScreenApp(
-        OpenSessionRequest(getattr(session, "cwd", ".")),
-        manager or SingleSessionManager(session),
-        lambda: services,
-        TuiOptions(project="/work/project", **options),
+        OpenSessionRequest("/work/project"),
+        OpenedProject("/work/project", manager or SingleSessionManager(session), lambda: services),
+        TuiOptions(**options),
     )
     async with app.run_test(size=size) as pilot:
         user = TuiUser(app, pilot, services)
         await user.wait_until(lambda: app.chat.controller is not None)
         await pilot.pause()
         yield user
-        if app.chat.controller:
-            await app.chat.controller.aclose()
-            app.chat.controller = None
+        app.chat.detach()
+        for live in app.live:
+            await live.controller.aclose()
+            app.live.remove(live)
 
 
 def say(text, message_id="m"):
@@ -94,12 +95,12 @@ def say(text, message_id="m"):
     return act
 
 
-def call(*names):
+def call(*names, subject="x"):
     """A turn that calls tools one after the other."""
 
     async def act(context, _):
         for number, name in enumerate(names):
-            made = ToolCall(f"call-{number}", name, {"subject": "x"})
+            made = ToolCall(f"call-{number}", name, {"subject": subject})
             context.emit(ToolCalled(made))
             await context.run_tool(made)
         context.emit(MessageDone(Message("end", (TextContent("Finished."),))))

@@ -39,6 +39,12 @@ def header_values(scope: "Scope", name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
 
 
+def client_address(scope: "Scope") -> str:
+    """Return the address of the client, or "" if it is not known."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
 class AnswerInProgress:
     """Passes on what an application sends, without CORS headers, and can end the answer in its place."""
 

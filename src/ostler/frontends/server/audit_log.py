@@ -13,7 +13,7 @@ MAX_TEXT = 300
 
 
 class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One line. `event` is request, refused, opened, closed, paired, token.issued or token.revoked."""
+    """One line. `event` is request, refused, opened, closed, pairing.opened, paired, token.issued or token.revoked."""
 
     event: str
     user: str = ""
@@ -24,6 +24,7 @@ class AuditEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     status: int = 0
     reason: str = ""
     ms: int = 0
+    unlogged: int = 0  # refused requests of this client since its last entry, which were too many to log
 
 
 class AuditLog:

@@ -28,7 +28,7 @@ class WebSocketRoute:
         self._hubs = hubs
         self._config = hubs.parts.config
 
-    async def __call__(self, websocket: WebSocket) -> None:
+    async def serve(self, websocket: WebSocket) -> None:
         user = websocket.state.user
         try:
             hub = await self._find(user, websocket.path_params["id"])
@@ -164,6 +164,11 @@ async def _receive_text(websocket: WebSocket) -> str:
 async def _fail(websocket: WebSocket, hub: SessionHub, code: int, text: str, error: ErrorCode) -> None:
     await websocket.send_text(encode_frame(ErrorMessage(hub.id, text, error)).decode())
     await websocket.close(code, text[:120].encode("ascii", "replace").decode())
+
+
+async def deny_unknown(websocket: WebSocket) -> None:
+    """Answer a WebSocket on an address that has none."""
+    await _deny(websocket, 404, "not found")
 
 
 async def _deny(websocket: WebSocket, status: int, text: str) -> None:

@@ -1,8 +1,7 @@
-"""The Textual application: opens sessions one after the other and shows them on the chat screen."""
+"""The Textual application: opens sessions and shows one of them on the chat screen."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import msgspec
 from textual import events
@@ -10,88 +9,153 @@ from textual.app import App
 from textual.binding import BindingType
 
 from ostler.core.errors import OstlerError
-from ostler.core.protocols import SessionManager
 from ostler.core.sessions import OpenSessionRequest
+from ostler.frontends.tui.live_sessions import LiveSession, LiveSessions
+from ostler.frontends.tui.notifications import notification
 from ostler.frontends.tui.options import TuiOptions
+from ostler.frontends.tui.projects import OpenedProject
 from ostler.frontends.tui.screens.chat_screen import ChatScreen
-from ostler.frontends.tui.session_controller import SessionController
 from ostler.frontends.tui.themes import DEFAULT_THEME, find_theme, own_themes
 from ostler.frontends.tui.workers import start_work
 from ostler.interaction.chat_exit import ChatExit
-from ostler.text.sanitise import sanitise
+from ostler.interaction.services import CommandServices
 
-if TYPE_CHECKING:
-    from ostler.interaction.services import CommandServices
+STOP_HINT = "others are still working: quit again to stop them"
 
 
 class FullScreenApp(App[int]):
-    """Routes between the session, the chat screen and the terminal."""
+    """Routes between the sessions, the chat screen and the terminal."""
 
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(
-        self,
-        request: OpenSessionRequest,
-        manager: SessionManager,
-        services: "Callable[[], CommandServices]",
-        options: TuiOptions,
-    ) -> None:
+    def __init__(self, request: OpenSessionRequest, project: OpenedProject, options: TuiOptions) -> None:
         super().__init__()
         self.failure: OstlerError | None = None  # why no session could be opened
         self._request = request
-        self._manager = manager
-        self._make_services = services
-        self._services: CommandServices | None = None
-        self._options = options
+        self._projects = {project.cwd: project}
+        self._services: dict[str, CommandServices] = {}
+        self.options = options
         self._is_focused = True
         self._is_leaving = False
-        self.chat = ChatScreen(options, self.leave)
+        self._was_warned = False
+        self.chat = ChatScreen(options, self)
         for theme in own_themes():
             self.register_theme(theme)
+        self.live = LiveSessions(self, sorted(self.available_themes), self._on_leave)
         self.theme = find_theme(self, options.theme) or DEFAULT_THEME
+        if not options.animations:
+            self.animation_level = "none"
+
+    @property
+    def project(self) -> OpenedProject:
+        """The project of the shown session, or the first one."""
+        return self.live.shown.project if self.live.shown else next(iter(self._projects.values()))
 
     def on_mount(self) -> None:
         self.push_screen(self.chat)
         self.call_after_refresh(self._open_first)
 
     def _open_first(self) -> None:
-        start_work(self, partial(self._open, self._request.resume, ""), "open")
+        start_work(self, partial(self._open_or_quit, self._request, self.project), "open")
 
-    async def _open(self, session_id: str, previous: str) -> None:
-        """Open a session, or the previous one again if that fails."""
+    async def _open_or_quit(self, request: OpenSessionRequest, project: OpenedProject) -> None:
         try:
-            session = await self._manager.open(msgspec.structs.replace(self._request, resume=session_id))
+            await self.show(await self._open(request, project))
         except OstlerError as error:
-            if not previous:
-                self.failure = error
-                self.exit(error.exit_code)
+            self.failure = error
+            self.exit(error.exit_code)
+
+    # -- sessions ------------------------------------------------------------------------------------------------
+
+    async def _open(self, request: OpenSessionRequest, project: OpenedProject) -> LiveSession:
+        session = await project.manager.open(msgspec.structs.replace(request, cwd=project.cwd))
+        services = self._services.get(project.cwd) or project.make_services()
+        self._services[project.cwd] = services
+        live = LiveSession(session, project, services, self.chat.view.new_model(), self.live)
+        self.live.add(live)
+        await live.controller.start()
+        return live
+
+    async def show(self, live: LiveSession) -> None:
+        """Show an open session; the one shown before continues in the background."""
+        before = self.live.shown
+        if before is not None and before is not live:
+            before.draft = self.chat.prompt.take_text()
+        self.live.shown = live
+        self.chat.attach(live)
+
+    async def switch(self, session_id: str, cwd: str = "", *, backend: str = "", prompt: str = "") -> None:
+        """Show a session, opened if necessary, or a new one without an id; then send it a prompt, if there is one."""
+        live = self.live.find(session_id)
+        if live is None:
+            request = OpenSessionRequest(cwd, backend or self._request.backend, resume=session_id, interactive=True)
+            try:
+                live = await self._open(request, self._open_project(cwd or self.project.cwd))
+            except OstlerError as error:
+                self.chat.show_note(str(error))
                 return
-            self.chat.show_note(str(error))
-            session = await self._manager.open(msgspec.structs.replace(self._request, resume=previous))
-        self._services = self._services or self._make_services()
-        themes = sorted(self.available_themes)
-        controller = SessionController(session, self._services, self, self.chat.view.model, themes)
-        await self.chat.attach(controller)
+        await self.show(live)
+        if prompt:
+            await live.controller.submit(prompt, "")
+
+    def _open_project(self, cwd: str) -> OpenedProject:
+        if cwd not in self._projects:
+            if self.options.projects is None:
+                raise OstlerError("this client cannot open other folders")
+            project = self.options.projects.open(cwd)
+            self._projects[cwd] = self._projects.setdefault(project.cwd, project)
+        return self._projects[cwd]
+
+    def show_next_waiting(self) -> None:
+        """Show the next session that waits for the user."""
+        live = self.live.next_waiting()
+        if live is None or live is self.live.shown:
+            self.chat.show_note("no other session waits for you")
+        else:
+            start_work(self, partial(self.show, live), "show")
+
+    # -- leaving -------------------------------------------------------------------------------------------------
 
     def leave(self, chat_exit: ChatExit) -> None:
-        """Close the session, then quit or open another one."""
+        """Quit, or replace the shown session by another one."""
+        if chat_exit.status == 0 and self.live.others.working and not self._was_warned:
+            self._was_warned = True
+            self.chat.show_note(f"{self.live.others.working} {STOP_HINT}")
+            return
         if not self._is_leaving:
             self._is_leaving = True
             start_work(self, partial(self._leave, chat_exit), "leave")
 
+    def _on_leave(self, live: LiveSession, chat_exit: ChatExit) -> None:
+        if live is self.live.shown:
+            self.leave(chat_exit)
+        else:
+            self.live.remove(live)  # it ended in the background
+
     async def _leave(self, chat_exit: ChatExit) -> None:
-        controller, self.chat.controller = self.chat.controller, None
-        if controller:
-            await controller.aclose()
+        shown = self.live.shown
         if chat_exit.status is not None:
+            self.chat.detach()
+            for live in self.live:
+                await live.controller.aclose()
+                self.live.remove(live)
             self.exit(chat_exit.status)
             return
-        self.chat.view.model.clear()
         self._is_leaving = False
-        await self._open(chat_exit.session, controller.session.id if controller else "")
+        project = self.project
+        self.chat.detach()
+        if shown:
+            await shown.controller.aclose()
+            self.live.remove(shown)
+        request = msgspec.structs.replace(self._request, resume=chat_exit.session)
+        try:
+            await self.show(self.live.find(chat_exit.session) or await self._open(request, project))
+        except OstlerError as error:
+            self.chat.show_note(str(error))
+            await self._open_or_quit(msgspec.structs.replace(request, resume=shown.id if shown else ""), project)
 
-    # -- what the controller shows -------------------------------------------------------------------------------
+    # -- what sessions show --------------------------------------------------------------------------------------
 
     def show_status(self) -> None:
         self.chat.show_status()
@@ -112,10 +176,14 @@ class FullScreenApp(App[int]):
         return await self.chat.edit_file(path)
 
     def alert(self, message: str) -> None:
-        """Ring the bell and show a notification, only if the window has no focus."""
-        if self._options.bell and not self._is_focused and self._driver is not None:
-            text = sanitise(message).replace("\n", " ").replace(";", ",")
-            self._driver.write(f"\x1b]9;{text}\x1b\\\a")
+        """Notify the user, only if the window has no focus."""
+        if self.options.bell and not self._is_focused:
+            self.write_terminal(notification(message))
+
+    def write_terminal(self, sequence: str) -> None:
+        """Write an escape sequence to the terminal."""
+        if self._driver is not None:
+            self._driver.write(sequence)
 
     def on_app_focus(self, event: events.AppFocus) -> None:
         self._is_focused = True

@@ -1,20 +1,29 @@
 """What the full-screen client is started with."""
 
 from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+if TYPE_CHECKING:
+    from ostler.frontends.tui.projects import ProjectAccess
+
+SLOW_FRAMES = 10.0
+
 
 class TuiOptions(msgspec.Struct, frozen=True):
-    """Settings of the user and of the project. `remember_theme` stores the theme for the next start."""
+    """Settings of the user. `remember_theme` stores the theme for the next start.
 
-    project: str
+    `leave_transcript` prints the end of the conversation to the terminal at the exit.
+    """
+
     theme: str = ""
     keys: dict[str, str] = {}
     details: bool = False
     bell: bool = False
-    history: Path | None = None
-    is_sensitive: Callable[[str], bool] = lambda text: False
+    arcade: str = "off"
+    animations: bool = True
+    leave_transcript: bool = False
     remember_theme: Callable[[str], None] = lambda name: None
     frames_per_second: float = 30.0
+    projects: "ProjectAccess | None" = None

@@ -93,7 +93,7 @@ class SessionController:
         self.last_turn = ""  # how the last turn ended
         self.environment_labels: Sequence[str] = ()
         self._view = view
-        self._model = model
+        self.model = model
         self._following: asyncio.Task[None] | None = None
         self._caught_up = asyncio.Event()
         self._cancelled = False
@@ -104,7 +104,7 @@ class SessionController:
         """Show the session and follow it."""
         self._unsent = self.turns.restore_queue() or self.services.take_unsent_prompts()
         records = self.session.records()
-        self._model.load(records, records.index_after(self.session.opened_after_seq))
+        self.model.load(records, records.index_after(self.session.opened_after_seq))
         self.environment_labels = self.services.environment_labels()
         self._following = asyncio.create_task(self._follow(self.session.subscribe(0)), name="follow")
         self._following.add_done_callback(self._on_session_end)
@@ -138,7 +138,7 @@ class SessionController:
 
     def _on_envelope(self, envelope: Envelope) -> None:
         event = envelope.event
-        self._model.apply(envelope)
+        self.model.apply(envelope)
         self.speed.on_event(envelope)
         if isinstance(event, TextDelta | ThoughtDelta | MessageSnapshot):
             if self.waiting:
@@ -155,7 +155,7 @@ class SessionController:
     def _close_or_add_request(self, event: Event) -> None:
         closed = self.requests.on_event(event)
         if closed:
-            self._model.add(LinesBlock(f"{closed.id}/outcome", True, (f"  → {closed.outcome}",), ("dim",)))
+            self.model.add(LinesBlock(f"{closed.id}/outcome", True, (f"  → {closed.outcome}",), ("dim",)))
         if closed or isinstance(event, PermissionAsked | QuestionAsked):
             self._view.show_requests()
 
@@ -235,11 +235,11 @@ class SessionController:
     # -- what the user's input shows -----------------------------------------------------------------------------
 
     def echo(self, line: str) -> None:
-        self._model.add_prompt(line)
+        self.model.add_prompt(line)
 
     def show_notice(self, lines: Sequence[str]) -> None:
         if lines:
-            self._model.add(LinesBlock(new_id(), True, tuple(f"  {sanitise(line)}" for line in lines), ("dim",)))
+            self.model.add(LinesBlock(new_id(), True, tuple(f"  {sanitise(line)}" for line in lines), ("dim",)))
 
     def show_steered(self, text: str) -> None:
         """Do nothing: the event of the session is shown."""
@@ -261,12 +261,12 @@ class SessionController:
     async def apply_result(self, result: SlashCommandResult) -> None:
         match result:
             case ShowLines(lines, draft):
-                self._model.add(LinesBlock(new_id(), True, lines))
+                self.model.add(LinesBlock(new_id(), True, lines))
                 if draft:
                     self.input.returned_prompt = draft
                     self._view.restore_draft(draft)
             case ShowDiff(diff):
-                self._model.add(DiffBlock(new_id(), True, diff))
+                self.model.add(DiffBlock(new_id(), True, diff))
             case StartTurn():
                 self.input.send(result)
             case EditFile(path):

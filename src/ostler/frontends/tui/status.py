@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 
 from ostler.core.display import DisplayText
+from ostler.frontends.tui.live_sessions import OtherSessions
 from ostler.frontends.tui.session_controller import EXIT_HINT, SessionController
 from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.frontends.tui.widgets.status_cards import StatusCard
@@ -14,9 +15,10 @@ from ostler.text.width import clip
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 PAINT = Styler(True, "dark")
+NO_OTHERS = OtherSessions()
 
 
-def status_cards(controller: SessionController, project: str) -> list[StatusCard]:
+def status_cards(controller: SessionController, project: str, others: OtherSessions = NO_OTHERS) -> list[StatusCard]:
     """Return the cards, the most important ones first."""
     session, usage = controller.session, controller.commands.usage
     state, style = _connection(controller)
@@ -29,6 +31,7 @@ def status_cards(controller: SessionController, project: str) -> list[StatusCard
     title = _clean(session.state.title) or "new session"
     cards = [
         StatusCard("STATE", state, style),
+        StatusCard("OTHERS", str(others), "yellow" if others.waiting else "green") if others else None,
         StatusCard("MODEL", _clean(usage.option("model")) or session.info.backend, max_columns=28),
         StatusCard("CONTEXT", usage.context_usage, share=share),
         StatusCard("MODE", mode, {"plan": "blue", "accept-edits": "yellow"}.get(mode, "")),

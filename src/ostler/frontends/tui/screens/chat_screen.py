@@ -1,43 +1,46 @@
 """The main screen: cards, transcript, activity, input. It routes keys to the parts and to the controller."""
 
 import os
-import re
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Input
 
 from ostler.core.errors import UsageError
-from ostler.frontends.tui.clipboard import clipboard_sequence
+from ostler.frontends.tui.copying import TranscriptCopier
 from ostler.frontends.tui.keys import ACTIONS, KeyTable
+from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.options import TuiOptions
 from ostler.frontends.tui.screens.choice_screen import Choice, ChoiceScreen
 from ostler.frontends.tui.screens.help_screen import HelpScreen
 from ostler.frontends.tui.screens.request_screen import RequestScreen
+from ostler.frontends.tui.screens.switching import Switcher
 from ostler.frontends.tui.session_controller import SessionController
 from ostler.frontends.tui.status import activity_line, panel_sections, status_cards, welcome_lines
-from ostler.frontends.tui.transcript.search import find_entries, row_of
 from ostler.frontends.tui.transcript.view import TranscriptView
 from ostler.frontends.tui.widgets.completion_menu import CompletionMenu
 from ostler.frontends.tui.widgets.prompt_field import PromptField
+from ostler.frontends.tui.widgets.search_field import SearchField
 from ostler.frontends.tui.widgets.status_cards import TALL_ROWS, StatusCards
 from ostler.frontends.tui.widgets.text_rows import PAINT, TextRows
 from ostler.frontends.tui.workers import start_work
 from ostler.interaction.builtin_commands import COMMANDS
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.prompt_history import PromptHistory
-from ostler.rendering.screen_blocks import copyable_text
-from ostler.session.transcript import TextBlock
 from ostler.text.sanitise import sanitise
+
+if TYPE_CHECKING:
+    from ostler.frontends.tui.app import FullScreenApp
 
 SPIN_SECONDS = 0.25
 PANEL_COLUMNS = 42
-_CODE_BLOCK = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n(.*?)^ {0,3}\1", re.MULTILINE | re.DOTALL)
+NARROW_COLUMNS = 76  # a narrower window has no room for the panel beside the transcript
+LOG_ROWS = 8
 
 
 class ChatScreen(Screen[None]):
@@ -49,32 +52,33 @@ class ChatScreen(Screen[None]):
     #body { height: 1fr; }
     #transcript { padding: 0 0 0 1; }
     #panel { width: 42; background: $surface; padding: 0 1; display: none; }
-    #search { dock: bottom; display: none; border: none; height: 1; background: $panel; padding: 0 1; }
+    #search, #search:focus { dock: bottom; display: none; border: none; height: 1; background: $panel; padding: 0 1; }
+    #log { height: 8; background: $surface; display: none; }
     #activity { height: 1; background: $background; }
     #input { height: auto; min-height: 1; max-height: 10; border: none; padding: 0 1; background: $panel; }
     #input:focus { border: none; }
     #footer { height: 1; background: $surface; }
-    #completions { layer: menu; dock: bottom; height: 0; margin-bottom: 2; background: $surface; display: none; }
+    #completions { layer: menu; dock: bottom; height: 0; margin-bottom: 2; background: $panel; display: none; }
     #completions > .muted { color: $foreground 60%; }
     """
     AUTO_FOCUS: ClassVar[str | None] = "#input"
 
-    def __init__(self, options: TuiOptions, leave: Callable[[ChatExit], None]) -> None:
+    def __init__(self, options: TuiOptions, owner: "FullScreenApp") -> None:
         super().__init__()
+        self.owner = owner
         self.keys = KeyTable(options.keys)
-        self.controller: SessionController | None = None
+        self.live: LiveSession | None = None
         self.view = TranscriptView(options.frames_per_second)
-        self.leave = leave
+        self.view.details = options.details
         self._options = options
         menu = CompletionMenu()
         self.menu = menu
-        self.prompt = PromptField(PromptHistory(options.history), self.keys, menu)
-        self.prompt.is_sensitive = options.is_sensitive
+        self.prompt = PromptField(PromptHistory(None), self.keys, menu)
         self._requests: RequestScreen | None = None
         self._spinner: Timer | None = None
         self._frame = 0
-        self._matches: list[int] = []
-        self._code_index = 0
+        self._switcher = Switcher(owner)
+        self._copier = TranscriptCopier(self.view, owner.write_terminal, self.show_note)
         self._has_mouse = True
         self._note = ""
         for action in ACTIONS:
@@ -88,20 +92,28 @@ class ChatScreen(Screen[None]):
         with Horizontal(id="body"):
             yield self.view
             yield TextRows(id="panel")
+        yield TextRows(id="log", keep_last=True, margin=1)
         yield TextRows(id="activity", margin=1)
         yield self.prompt
         yield TextRows(id="footer", margin=1)
-        yield Input(id="search", placeholder="search the transcript: Enter for the next older match, Esc closes")
+        yield SearchField(self.view, self.show_note)
         yield self.menu
 
     def on_mount(self) -> None:
-        self.view.welcome = list(welcome_lines(self._options.project))
-        self.view.model.details = self._options.details
+        self.view.welcome = list(welcome_lines(self.owner.project.cwd))
         self._show_footer()
+        self.screen_layout_refresh_signal.subscribe(self, lambda _: self.prompt.place_cursor())
 
     def on_resize(self) -> None:
         self.query_one("#cards").styles.height = 2 if self.size.height >= TALL_ROWS else 1
+        self._place_panel()
         self.show_status()
+
+    def _place_panel(self) -> None:
+        """Show the panel beside the transcript, or instead of it in a narrow window."""
+        panel, is_narrow = self.query_one("#panel"), self.size.width < NARROW_COLUMNS
+        panel.styles.width = "1fr" if is_narrow else PANEL_COLUMNS
+        self.view.display = not (is_narrow and panel.display)
 
     def use_theme(self) -> None:
         """Take the colours of the app's theme."""
@@ -111,23 +123,47 @@ class ChatScreen(Screen[None]):
 
     # -- the session ---------------------------------------------------------------------------------------------
 
-    async def attach(self, controller: SessionController) -> None:
+    @property
+    def controller(self) -> SessionController | None:
+        """The controller of the shown session, if one is open."""
+        return self.live.controller if self.live else None
+
+    def attach(self, live: LiveSession) -> None:
         """Show a session."""
-        self.controller = controller
-        self.prompt.source = controller.completion
-        self.view.viewport.follow()
-        await controller.start()
-        self.view.update_rows(force=True)
+        self.detach()
+        self.live = live
+        project = live.project
+        self.prompt.use_project(live.controller.completion, PromptHistory(project.history), project.is_sensitive)
+        if live.draft:
+            self.prompt.restore_draft(live.draft)
+            live.draft = ""
+        self.view.welcome = list(welcome_lines(project.cwd))
+        self.view.show_model(live.controller.model)
+        self.prompt.focus()
+        self.show_status()
+        self.show_requests()
+
+    def detach(self) -> None:
+        """Stop showing the session. An open request stays open."""
+        self.live = None
+        self.menu.close()
+        if self._requests is not None:
+            self._requests.close()
 
     def show_status(self) -> None:
         controller = self.controller
         if controller is None or not self.is_mounted:
             return
-        self.query_one(StatusCards).show(status_cards(controller, os.path.basename(self._options.project)))
+        self.query_one(StatusCards).show(
+            status_cards(controller, os.path.basename(self.owner.project.cwd), self.owner.live.others)
+        )
         self._show_activity()
         panel = self.query_one("#panel", TextRows)
         if panel.display:
-            panel.show(panel_sections(controller, PANEL_COLUMNS - 2, max(self.view.size.height, 1)))
+            panel.show(panel_sections(controller, panel.size.width - 2, max(panel.size.height, 1)))
+        log = self.query_one("#log", TextRows)
+        if log.display:
+            log.show([f"{moment} {text}" for moment, text in list(controller.feed.lines)[-LOG_ROWS:]])
         self._spin(controller.turns.busy)
 
     def _show_activity(self) -> None:
@@ -144,7 +180,8 @@ class ChatScreen(Screen[None]):
 
     def _next_frame(self) -> None:
         self._frame += 1
-        self._show_activity()
+        if self.app.screen is self:  # below a dialog, every change would draw the whole screen
+            self._show_activity()
 
     def show_requests(self) -> None:
         controller = self.controller
@@ -152,13 +189,25 @@ class ChatScreen(Screen[None]):
             return
         if self._requests is not None:
             self._requests.update_request()
-        elif controller.requests:
+        elif controller.requests and self.app.screen is self:  # otherwise when the other dialog is closed
             self.menu.close()
-            self._requests = RequestScreen(controller, self.prompt, controller.interrupt)
+            passed = {key: name for name in ("sessions", "next_waiting") for key in self.keys.keys(name)}
+            self._requests = RequestScreen(controller, self.prompt, self._show_above, passed, self.action_do)
             self.app.push_screen(self._requests, self._on_requests_closed)
+
+    def on_screen_resume(self) -> None:
+        """Show a request that arrived while another dialog was open."""
+        if self._requests is None and self.controller and self.controller.requests:
+            self.prompt.last_key = time.monotonic()  # keys of that dialog are no answers
+            self.show_requests()
+
+    def _show_above(self, rows: int) -> None:
+        """Show the end of the transcript above a dialog that covers the last rows of the window."""
+        self.view.cover(rows - (self.size.height - self.view.region.bottom))
 
     def _on_requests_closed(self, _: None) -> None:
         self._requests = None
+        self.view.cover(0)
         self.prompt.focus()
         self.show_requests()
 
@@ -233,6 +282,8 @@ class ChatScreen(Screen[None]):
         """Run an action of the key table."""
         if simple := self._view_actions().get(name):
             simple()
+        elif name in SWITCHES:
+            await self._switch_actions()[name]()
         elif handler := getattr(self, f"_do_{name}", None):
             result = handler()
             if result is not None:
@@ -255,7 +306,22 @@ class ChatScreen(Screen[None]):
             "steer": lambda: self.prompt.send(steering=True),
             "editor": self.on_prompt_field_editor_requested,
             "stash": lambda: self.show_note(self.prompt.toggle_stash()),
-            "quit": lambda: self.leave(ChatExit(0)),
+            "quit": lambda: self.owner.leave(ChatExit(0)),
+            "copy_answer": self._copier.copy_answer,
+            "copy_code": self._copier.copy_code,
+            "copy_all": self._copier.copy_all,
+            "search": self.query_one(SearchField).open,
+            "log": self._toggle_log,
+            "next_waiting": self.owner.show_next_waiting,
+        }
+
+    def _switch_actions(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        switcher = self._switcher
+        return {
+            "sessions": switcher.show_overview,
+            "project": switcher.choose_project,
+            "backend": switcher.choose_backend,
+            **{option: partial(switcher.choose_option, option) for option in ("agent", "model", "profile")},
         }
 
     def _show_help(self) -> None:
@@ -264,6 +330,7 @@ class ChatScreen(Screen[None]):
     def toggle_details(self) -> None:
         model = self.view.model
         model.set_details(not model.details)
+        self.view.details = model.details
         self.show_note(f"tool calls are now shown {'in full' if model.details else 'shortened'}")
 
     def _do_interrupt(self) -> None:
@@ -272,13 +339,13 @@ class ChatScreen(Screen[None]):
         elif self.controller:
             self.controller.interrupt()
         else:
-            self.leave(ChatExit(130))
+            self.owner.leave(ChatExit(130))
 
     def _do_leave(self) -> None:
         if self.prompt.text:
             self.prompt.action_delete_right()
         else:
-            self.leave(ChatExit(0))
+            self.owner.leave(ChatExit(0))
 
     def _do_next_mode(self) -> None:
         if self.menu.is_open:
@@ -292,7 +359,16 @@ class ChatScreen(Screen[None]):
     def _do_panel(self) -> None:
         panel = self.query_one("#panel")
         panel.display = not panel.display
+        self._place_panel()
         self.call_after_refresh(self.show_status)
+
+    def _toggle_log(self) -> None:
+        log = self.query_one("#log")
+        log.display = not log.display
+        self.call_after_refresh(self.show_status)
+
+    def on_search_field_closed(self) -> None:
+        self.prompt.focus()
 
     def _do_mouse(self) -> None:
         driver = self.app._driver
@@ -332,7 +408,7 @@ class ChatScreen(Screen[None]):
     def _do_palette(self) -> None:
         actions = [Choice(f"key:{a.name}", a.description, self.keys.label(a.name)) for a in ACTIONS]
         commands = [Choice(f"/{name}", f"/{name}", command.description) for name, command in COMMANDS.items()]
-        self.app.push_screen(ChoiceScreen("command", [*commands, *actions]), self._run_chosen)
+        self.app.push_screen(ChoiceScreen("search commands and actions", [*commands, *actions]), self._run_chosen)
 
     async def _run_chosen(self, value: str | None) -> None:
         if not value:
@@ -346,102 +422,14 @@ class ChatScreen(Screen[None]):
         elif self.controller:
             start_work(self, partial(self.controller.run_command, value), "submit")
 
-    async def _do_sessions(self) -> None:
-        if self.controller is None:
-            return
-        found = await self.controller.services.sessions("")
-        current = self.controller.session.id
-        items = [
-            Choice(s.id, sanitise(s.title or s.id).replace("\n", " "), f"{s.changed[:16]}  {s.turns} turns")
-            for s in found
-            if s.id != current
-        ]
-        self.app.push_screen(ChoiceScreen("search sessions; Enter opens one", items, side=True), self._open_session)
 
-    def _open_session(self, session_id: str | None) -> None:
-        if session_id and self.controller:
-            start_work(self, partial(self.controller.run_command, f"/resume {session_id}"), "submit")
-
-    # -- search --------------------------------------------------------------------------------------------------
-
-    def _do_search(self) -> None:
-        field = self.query_one("#search", Input)
-        field.display = True
-        field.focus()
-
-    async def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        if not event.value:
-            return
-        if event.value != self.view.query_text:
-            self.view.query_text = event.value
-            self._matches = [index async for index in find_entries(self.view.model, event.value)]
-        if not self._matches:
-            self.show_note("not found")
-            return
-        index = self._matches.pop(0)
-        self._matches.append(index)
-        self.view.show_entry(index, row_of(self.view.model, index, event.value))
-
-    def key_escape(self) -> None:
-        field = self.query_one("#search", Input)
-        if field.display:
-            field.display = False
-            self.view.query_text = ""
-            self.view.update_rows(force=True)
-            self.prompt.focus()
-
-    # -- copying -------------------------------------------------------------------------------------------------
-
-    def _last_answer(self) -> str:
-        model = self.view.model
-        if self.view.selected is not None:
-            return copyable_text(model.blocks(self.view.selected))
-        for index in reversed(range(len(model.entries))):
-            if any(isinstance(block, TextBlock) for block in model.blocks(index)):
-                return copyable_text([b for b in model.blocks(index) if isinstance(b, TextBlock)])
-        return ""
-
-    def _do_copy_answer(self) -> None:
-        self._code_index = 0
-        self._copy(self._last_answer(), "the answer")
-
-    def _do_copy_code(self) -> None:
-        blocks = [match[2] for match in _CODE_BLOCK.finditer(self._last_answer())]
-        if not blocks:
-            self.show_note("there is no code block")
-            return
-        self._code_index = self._code_index % len(blocks) + 1
-        self._copy(blocks[-self._code_index], "the code block")
-
-    def _do_copy_all(self) -> None:
-        model = self.view.model
-        texts = (copyable_text(model.blocks(index)) for index in range(len(model.entries)))
-        self._copy("\n\n".join(filter(None, texts)), "the conversation")
-
-    def _copy(self, text: str, name: str) -> None:
-        if not text:
-            self.show_note("there is nothing to copy")
-            return
-        sequence = clipboard_sequence(sanitise(text), os.environ)
-        driver = self.app._driver
-        if sequence and driver is not None:
-            driver.write(sequence)
-            self.show_note(f"copied {name} ({len(text):,} characters)")
-            return
-        from tempfile import NamedTemporaryFile
-
-        with NamedTemporaryFile("w", prefix="ostler-copy-", suffix=".md", delete=False, encoding="utf-8") as file:
-            file.write(text)
-        self.show_note(f"too long for the clipboard; written to {file.name}")
-
-
+SWITCHES = ("sessions", "project", "backend", "agent", "model", "profile")
 FOOTER = (
-    ("newline", "new line"),
-    ("next_mode", "mode"),
     ("help", "help"),
     ("palette", "commands"),
-    ("panel", "panel"),
     ("sessions", "sessions"),
+    ("next_mode", "mode"),
+    ("newline", "new line"),
+    ("panel", "panel"),
     ("quit", "quit"),
 )

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import ClassVar
 
 from textual import events
@@ -22,9 +22,13 @@ from ostler.interaction.approval_form import ApprovalForm
 from ostler.interaction.question_form import QuestionForm
 from ostler.rendering.asks import render_ask
 from ostler.rendering.forms import render_field, render_hunk, render_question
+from ostler.rendering.measure import count_columns
+from ostler.rendering.wrapping import wrap
 
 CLICK_DELAY_SECONDS = 0.5  # a click so soon after the dialog appeared was meant for something else
 SCROLL_HINT = "scroll to the end first (PgDn)"
+LOW_ROWS = 20  # a window with fewer rows has no gap in the dialog, and the dialog may cover the cards
+CARD_ROWS = 2
 WIDE_COLUMNS = 110  # from this width, diffs are shown in two columns at first
 
 
@@ -45,25 +49,39 @@ class RequestScreen(ModalScreen[None]):
 
     DEFAULT_CSS = """
     RequestScreen { align: center bottom; background: $background 40%; }
-    RequestScreen > Vertical { height: auto; max-height: 90%; background: $surface; border-top: tall $warning; }
-    RequestScreen ScrollRows { height: auto; max-height: 1fr; background: $surface; }
+    RequestScreen > Vertical { height: auto; max-height: 100%; background: $surface; border-top: heavy $warning;
+        border-title-color: $warning; border-title-style: bold; }
+    RequestScreen > Vertical.dangerous { border-top: heavy $error; border-title-color: $error; }
+    RequestScreen ScrollRows { background: $surface; padding: 0 1; }
     RequestScreen TextRows { background: $surface; height: 1; }
-    RequestScreen AnswerRows { height: auto; margin-top: 1; }
-    RequestScreen Input { border: none; height: 1; padding: 0 1; background: $panel; }
+    RequestScreen AnswerRows { margin-top: 1; }
+    RequestScreen.low AnswerRows { margin-top: 0; }
+    RequestScreen Input, RequestScreen Input:focus { border: none; height: 1; padding: 0 1; background: $panel; }
     """
     AUTO_FOCUS: ClassVar[str | None] = ""
 
-    def __init__(self, controller: SessionController, prompt: PromptField, on_interrupt: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        controller: SessionController,
+        prompt: PromptField,
+        tell_rows: Callable[[int], None],
+        passed_keys: Mapping[str, str],
+        do_action: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """`tell_rows` is told how many rows of the window the dialog covers; `passed_keys` are actions by key."""
         super().__init__()
+        self._do_action = do_action
+        self._passed_keys = passed_keys
         self._controller = controller
         self._prompt = prompt
-        self._on_interrupt = on_interrupt
+        self._tell_rows = tell_rows
         self._draft = ""
         self._two_columns: bool | None = None
         self._shown: tuple[str, AnswerMenu] | None = None
         self._visible_at = float("inf")
         self._hint = ""
         self._is_ready = False
+        self._rows: list[tuple[str, str]] = []  # the rows of the answers, each with its key
         self.keys = AnswerKeyFilter(
             self._answer, self._add_to_draft, lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call)
         )
@@ -84,13 +102,25 @@ class RequestScreen(ModalScreen[None]):
         self.keys.reset()
         self._prompt.insert_draft(self._draft)
 
+    def close(self) -> None:
+        """Close the dialog without an answer, because another session is shown."""
+        self._is_ready = False
+        if self.app.screen is self:
+            self.dismiss(None)
+
+    def on_screen_resume(self) -> None:
+        if not self._is_ready and self.is_mounted:
+            self.dismiss(None)
+        elif self._shown:
+            self.update_request()
+
     # -- content -------------------------------------------------------------------------------------------------
 
     def update_request(self) -> None:
         """Show the first request and its current step, or close."""
         first = self._controller.requests.first
         if first is None:
-            self.dismiss(None)
+            self.close()
             return
         if not self._is_ready or self._controller.requests.is_first_answered:
             return
@@ -104,17 +134,10 @@ class RequestScreen(ModalScreen[None]):
     def _show_form(self, form: ApprovalForm | QuestionForm, menu: AnswerMenu, *, is_new: bool) -> None:
         self.keys.reset()
         self._hint = ""
-        body, answers, field = (
-            self.query_one("#request", ScrollRows),
-            self.query_one(AnswerRows),
-            self.query_one(Input),
-        )
-        lines = self._form_lines(form)
-        body.styles.height = len(lines) + sum(len(line) // max(self.size.width - 2, 8) for line in lines)
-        body.show(lines)
+        answers, field = self.query_one(AnswerRows), self.query_one(Input)
         answers.display, field.display = bool(menu.answers), not menu.answers
-        answers.styles.height = len(menu.answers)
-        answers.show([self._answer_line(key, label, menu) for key, label in menu.answers])
+        self._show_title(form)
+        self._lay_out(form, menu)
         self._show_feedback()
         if menu.answers:
             self.set_focus(None)
@@ -125,6 +148,36 @@ class RequestScreen(ModalScreen[None]):
         if is_new:
             self._visible_at = float("inf")
         self.call_after_refresh(self._mark_visible)
+
+    def _show_title(self, form: ApprovalForm | QuestionForm) -> None:
+        dialog = self.query_one(Vertical)
+        is_dangerous = isinstance(form, ApprovalForm) and form.event.once_only
+        dialog.set_class(is_dangerous, "dangerous")
+        titles = ("dangerous: needs your approval each time", "needs your approval")
+        dialog.border_title = titles[not is_dangerous] if isinstance(form, ApprovalForm) else "question"
+
+    def _lay_out(self, form: ApprovalForm | QuestionForm, menu: AnswerMenu) -> None:
+        """Give the answers the rows they need, and the request the rest; it can be scrolled."""
+        columns = max(self.size.width, 20)
+        lines = self._form_lines(form)
+        self._rows = [row for key, label in menu.answers for row in self._answer_rows(key, label, menu, columns)]
+        is_low = self.size.height < LOW_ROWS
+        self.set_class(is_low, "low")
+        needed = sum(max(-(-count_columns(line) // max(columns - 3, 8)), 1) for line in lines)
+        used = max(len(self._rows), 1) + (2 if is_low else 3)  # with the border, the last row and the gap
+        body, answers = self.query_one("#request", ScrollRows), self.query_one(AnswerRows)
+        height = min(needed, max(self.size.height - used - (0 if is_low else CARD_ROWS), 2))
+        body.styles.height = height
+        body.show(lines)
+        answers.styles.height = len(self._rows)
+        answers.show([row for _, row in self._rows])
+        self._tell_rows(height + used)
+
+    def on_resize(self) -> None:
+        """Lay out the dialog for the new size, without taking keys for answers again."""
+        first = self._controller.requests.first
+        if self._shown and first and first[0] == self._shown[0]:
+            self._lay_out(first[1], self._shown[1])
 
     def on_scroll_rows_wrapped(self) -> None:
         self._show_feedback()
@@ -145,9 +198,16 @@ class RequestScreen(ModalScreen[None]):
         two_columns = self.size.width >= WIDE_COLUMNS if self._two_columns is None else self._two_columns
         return render_ask(form.event, PAINT, side_by_side=columns if two_columns else 0)
 
-    def _answer_line(self, key: str, label: str, menu: AnswerMenu) -> str:
-        enter = PAINT("  then Enter", "dim") if key in menu.confirmed_keys else ""
-        return f"  {PAINT(f' {key} ', 'bold', 'cyan')} {label}{enter}"
+    def _answer_rows(self, key: str, label: str, menu: AnswerMenu, columns: int) -> list[tuple[str, str]]:
+        """Return the rows of an answer, each with its key. A label is never cut off."""
+        room = columns - 8
+        enter = "  then Enter" if count_columns(label) + 12 <= room else " ↵"
+        enter = enter if key in menu.confirmed_keys else ""
+        rows = [row[at : at + room] for row in wrap(f"{label}{enter}", room) for at in range(0, len(row), room)]
+        first, *more = rows or [""]
+        first = first.removesuffix(enter) + PAINT(enter, "dim") if enter and first.endswith(enter) else first
+        head = f"  {PAINT(f' {key} ', 'bold', 'cyan')} "
+        return [(key, head + first), *((key, f"{' ' * 6}{row}") for row in more)]
 
     def _show_feedback(self) -> None:
         waiting = len(self._controller.requests) - 1
@@ -156,7 +216,7 @@ class RequestScreen(ModalScreen[None]):
             PAINT(f"▼ {more} more rows (PgDn)", "yellow") if more else "",
             PAINT(self._hint or self.keys.feedback, "bold") if self._hint or self.keys.feedback else "",
             PAINT(f"{waiting} more request{'s' * (waiting > 1)}", "dim") if waiting else "",
-            PAINT("Esc cancels the turn" + (" · Tab: diff in one or two columns" if self._has_diff else ""), "dim"),
+            PAINT("Esc cancels the turn" + (" · Tab: other diff view" if self._has_diff else ""), "dim"),
         ]
         self.query_one("#feedback", TextRows).show([PAINT(" · ", "dim").join(filter(None, parts))])
 
@@ -182,7 +242,10 @@ class RequestScreen(ModalScreen[None]):
     async def on_key(self, event: events.Key) -> None:
         if event.key in ("escape", "ctrl+c"):
             event.stop()
-            self._on_interrupt()
+            self._controller.interrupt()
+        elif event.key in self._passed_keys:
+            event.stop()
+            await self._do_action(self._passed_keys[event.key])
         elif self._scroll(event.key):
             event.stop()
         elif isinstance(self.focused, Input):
@@ -244,9 +307,9 @@ class RequestScreen(ModalScreen[None]):
     def on_answer_rows_chosen(self, event: AnswerRows.Chosen) -> None:
         event.stop()
         menu = self._shown[1] if self._shown else None
-        if menu is None or event.row >= len(menu.answers):
+        if menu is None or event.row >= len(self._rows):
             return
-        key = menu.answers[event.row][0]
+        key = self._rows[event.row][0]
         if time.monotonic() - self._visible_at < CLICK_DELAY_SECONDS:
             return
         if not self._may_answer(key):

@@ -41,11 +41,13 @@ class TranscriptView(Widget):
     def __init__(self, frames_per_second: float = 30.0) -> None:
         super().__init__(id="transcript")
         self.model = TranscriptModel(StripMaker(Style(), {}), self._on_model_change)
+        self.details = False  # whether new models show calls in full
         self.viewport = Viewport(self.model)
         self.query_text = ""  # text to highlight
         self.selected: int | None = None  # the entry that keys act on
         self.welcome: list[str] = []  # shown while there are no entries
         self._frame_seconds = 1.0 / frames_per_second
+        self._covered = 0  # rows at the bottom that a dialog covers
         self._visible: list[VisibleRow] = []
         self._last_frame = 0.0
         self._is_scheduled = False
@@ -70,7 +72,16 @@ class TranscriptView(Widget):
     @property
     def _first_line(self) -> int:
         """The line of the first row: short transcripts are at the bottom, next to the input."""
-        return max(self.size.height - len(self._visible), 0) if self.viewport.following else 0
+        return max(self._height - len(self._visible), 0) if self.viewport.following else 0
+
+    @property
+    def _height(self) -> int:
+        return max(self.size.height - self._covered, 1)
+
+    def cover(self, rows: int) -> None:
+        """Leave the last rows empty, because a dialog covers them."""
+        self._covered = max(rows, 0)
+        self.update_rows(force=True)
 
     def _render_welcome(self, y: int, columns: int) -> Strip:
         first = (self.size.height - len(self.welcome)) // 2
@@ -99,6 +110,17 @@ class TranscriptView(Widget):
         self.model.set_maker(StripMaker(base, palette))
         self.update_rows(force=True)
 
+    def new_model(self) -> TranscriptModel:
+        """Return the model of another session. Its changes are drawn while it is shown."""
+        model = TranscriptModel(self._maker, lambda: self._on_model_change() if self.model is model else None)
+        model.details = self.details
+        return model
+
+    def show_model(self, model: TranscriptModel) -> None:
+        """Show another session, at its end."""
+        self.model, self.viewport, self.selected, self.query_text = model, Viewport(model), None, ""
+        self.use_theme()
+
     # -- changes -------------------------------------------------------------------------------------------------
 
     def _on_model_change(self) -> None:
@@ -125,7 +147,7 @@ class TranscriptView(Widget):
             return
         before, first_before = self._visible, self._first_line
         self.viewport.set_columns(self._text_columns)
-        self._visible = self.viewport.rows(self.size.height)
+        self._visible = self.viewport.rows(self._height)
         old, new = _lines(before, first_before), _lines(self._visible, self._first_line)
         if force or not before:
             self.refresh()

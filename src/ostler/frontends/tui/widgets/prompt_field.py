@@ -68,10 +68,27 @@ class PromptField(TextArea):
         """The name of the vi mode, if vi keys are used."""
         return "" if self._vi is None else "INSERT" if self._vi.inserting else "NORMAL"
 
+    def place_cursor(self) -> None:
+        """Tell the terminal where the cursor is, so that input methods open their window there."""
+        if self.has_focus:
+            self.app.cursor_position = self.cursor_screen_offset
+
     def put_text(self, text: str) -> None:
         """Replace the text; a very long one is folded."""
         self.load_text(self._pastes.fold(text))
         self.move_cursor(self.document.end)
+
+    def take_text(self) -> str:
+        """Return the text in full and remove it."""
+        text = self.full_text
+        self.clear_text()
+        return text
+
+    def use_project(
+        self, source: CompletionSource, history: PromptHistory, is_sensitive: Callable[[str], bool]
+    ) -> None:
+        """Complete and recall for the project of another session."""
+        self.source, self._history, self.is_sensitive = source, history, is_sensitive
 
     def restore_draft(self, text: str) -> None:
         """Put text that was not sent before the text."""
@@ -201,6 +218,9 @@ class PromptField(TextArea):
         self.replace(self._pastes.add(text), *self.selection)
 
     # -- completion ----------------------------------------------------------------------------------------------
+
+    def on_text_area_selection_changed(self) -> None:
+        self.place_cursor()
 
     def on_text_area_changed(self) -> None:
         self.complete(explicit=False)

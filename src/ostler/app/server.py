@@ -1,0 +1,206 @@
+"""Builds and runs the server: model, database, sessions of all users."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from ostler import __version__
+from ostler.app.server_access import AccessOptions, ServerAccess
+from ostler.app.server_storage import open_audit_log, open_database
+from ostler.app.session_manager import LocalSessionManager
+from ostler.app.tool_host import builtin_tools
+from ostler.core.errors import UsageError
+from ostler.core.protocols import Journal, Session, ToolRunner, Workspace
+from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
+from ostler.core.store import HostedSessions, HostedStore
+from ostler.frontends.server.config import ServingConfig
+from ostler.frontends.server.hub import ServerParts
+from ostler.frontends.server.hubs import PROJECT, SessionHubs
+from ostler.frontends.server.listening import ListenOptions, check_listening, split_address
+from ostler.knowledge.trusted_settings import load_settings
+from ostler.models.model_choice import ModelChoice, choose_model
+from ostler.settings.effective import Settings
+from ostler.settings.run_options import RunOptions
+from ostler.settings.schema_services import ServerConfig
+from ostler.storage.sqlite_accounts import SqliteAccounts
+from ostler.text.stderr import notify
+from ostler.tools.host import LocalToolHost
+
+
+class AnyFolderStore:
+    """The sessions of a user, in whatever folder of their machine they work."""
+
+    def __init__(self, store: HostedStore) -> None:
+        self._store = store
+
+    def open(self, project: str, session_id: str = "") -> Journal:
+        return self._store.open(PROJECT, session_id)
+
+    def find(self, project: str, session_ref: str) -> str:
+        return self._store.find(PROJECT, session_ref)
+
+    def backend(self, session_id: str) -> str:
+        return self._store.backend(session_id)
+
+    def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
+        return self._store.list(query)
+
+    def fork(self, session_id: str, seq: int = 0) -> str:
+        return self._store.fork(session_id, seq)
+
+    def rename(self, session_id: str, title: str) -> None:
+        self._store.rename(session_id, title)
+
+    def delete(self, session_id: str) -> None:
+        self._store.delete(session_id)
+
+
+class NoTools:
+    """A `ToolRunner` without tools, for a plain chat."""
+
+    async def open(self, context: object) -> None: ...
+
+    def specs(self) -> Sequence[object]:
+        return ()
+
+    async def run(self, call: object, context: object) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+class SessionOpener:
+    """Opens the sessions of all users with the server's model."""
+
+    def __init__(self, options: RunOptions, model: ModelChoice, sessions: HostedSessions, settings: Settings) -> None:
+        self._options = options
+        self._model = model
+        self._sessions = sessions
+        self._settings = settings
+
+    async def open(self, owner: str, request: OpenSessionRequest, tools: ToolRunner) -> Session:
+        store = AnyFolderStore(self._sessions.of(owner))
+        manager = LocalSessionManager(self._options, notify, self._model, store=store)
+        return await manager.open(request, tools=tools)
+
+    async def open_chat(self, owner: str) -> Session:
+        manager = LocalSessionManager(msgspec.structs.replace(self._options, ephemeral=True), notify, self._model)
+        request = OpenSessionRequest("/", interactive=False)
+        return await manager.open(request, tools=cast(ToolRunner, NoTools()))
+
+    def session_tools(self) -> ToolRunner:
+        """Return the tools that act on the session. None of them uses a workspace."""
+        workspace = cast(Workspace, None)
+        tools = [tool for tool in builtin_tools(self._settings) if tool.spec.runs_in == "session"]
+        return LocalToolHost(tools, workspace, place="session")
+
+
+def make_hubs(
+    options: RunOptions, model: ModelChoice, sessions: HostedSessions, settings: Settings, config: ServingConfig
+) -> SessionHubs:
+    """Return the sessions of a server."""
+    opener = SessionOpener(options, model, sessions, settings)
+    parts = ServerParts(config, opener.open, opener.open_chat, __version__, opener.session_tools)
+    return SessionHubs(sessions, parts)
+
+
+class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The flags of `ostler serve`; empty values are taken from the settings."""
+
+    bind: str = ""
+    certificate: str = ""
+    key: str = ""
+    allow_plain: bool = False
+    unix: str = ""
+    urls: tuple[str, ...] = ()
+    has_pairing: bool = True
+    database: str = ""
+    expire_days: float = 30.0
+
+
+def run_server(options: RunOptions, serve: ServeOptions) -> int:
+    """Serve until a signal arrives. Return the exit status. Raises `OstlerError`."""
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise UsageError("the server's packages are missing", hint="install ostler[server]") from None
+    return asyncio.run(_serve(options, serve))
+
+
+async def _serve(options: RunOptions, serve: ServeOptions) -> int:
+    from ostler.frontends.server.asgi_app import make_app
+    from ostler.frontends.server.http_server import serve_until_signal
+    from ostler.storage.sqlite_store import SqliteSessions
+
+    settings = load_settings(Path(options.cwd))
+    server = settings.config.server
+    access_plan, path = access_options(serve, server), serve.database or _stored_in(server)
+    if access_plan.tcp:
+        check_listening(access_plan.tcp)
+    model = await choose_model(settings, options.model, os.environ)
+    database = open_database(path)
+    try:
+        access = ServerAccess(access_plan, SqliteAccounts(database), open_audit_log(path))
+        try:
+            hubs = make_hubs(options, model, SqliteSessions(database), settings, serving_config(serve, settings))
+
+            def tell() -> None:
+                lines = [f"serving {model.description}", *access.announcement()]
+                sys.stdout.write("".join(f"{line}\n" for line in lines))
+                sys.stdout.flush()
+
+            certificate, key = access.tls_files
+            app = access.guard(make_app(hubs))
+            return await serve_until_signal(app, hubs, access.sockets, tell, certificate=certificate, key=key)
+        finally:
+            access.close()
+    finally:
+        database.close()
+
+
+def serving_config(serve: ServeOptions, settings: Settings) -> ServingConfig:
+    """Return the limits of the server."""
+    limits, standard = settings.config.server.limits, ServingConfig()
+    return ServingConfig(
+        expire_days=serve.expire_days,
+        messages_per_minute=limits.messages_per_minute or standard.messages_per_minute,
+        calls_per_minute=limits.tool_calls_per_minute or standard.calls_per_minute,
+        max_output=min(limits.output_bytes or standard.max_output, standard.max_frame // 2),
+        open_sessions_per_user=limits.sessions or standard.open_sessions_per_user,
+    )
+
+
+def access_options(serve: ServeOptions, config: ServerConfig) -> AccessOptions:
+    """Return where to listen and who may connect. Raises `UsageError`."""
+    return AccessOptions(
+        tcp=listen_options(serve, config) if serve.bind or not serve.unix else None,
+        unix=serve.unix,
+        urls=serve.urls,
+        origins=config.origins,
+        has_pairing=serve.has_pairing,
+    )
+
+
+def listen_options(serve: ServeOptions, config: ServerConfig) -> ListenOptions:
+    """Return the address and the certificate. Raises `UsageError`."""
+    host, port = split_address(serve.bind or config.bind)
+    tls = config.tls
+    return ListenOptions(
+        host=host,
+        port=port,
+        certificate=serve.certificate or (tls.cert if tls and not serve.key else ""),
+        key=serve.key or (tls.key if tls and not serve.certificate else ""),
+        allow_plain=serve.allow_plain,
+    )
+
+
+def _stored_in(config: ServerConfig) -> str:
+    store = str(config.store or "")
+    if "://" in store:
+        raise UsageError("server.store must be a SQLite file", hint="other databases are not supported yet")
+    return store

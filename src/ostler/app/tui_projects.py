@@ -1,0 +1,78 @@
+"""The projects of the full-screen client: opening them, their sessions, backends and worktrees."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from ostler.app.chat import LazySessionManager, contains_secret
+from ostler.app.command_services import LocalCommandServices
+from ostler.frontends.tui.projects import OpenedProject, StoredState
+from ostler.knowledge.trusted_settings import load_settings
+from ostler.settings.project_paths import project_folder, workspace_path
+from ostler.settings.run_options import RunOptions
+
+MAX_SESSIONS = 100
+
+
+class LocalProjects:
+    """Implements `ProjectAccess` with the folders of this machine."""
+
+    def __init__(self, options: RunOptions) -> None:
+        """`options` are those of the command line, which the user gave for one project."""
+        self._options = options
+        self._root = workspace_path(options.cwd)
+
+    def open(self, cwd: str) -> OpenedProject:
+        path = workspace_path(os.path.expanduser(cwd))
+        options = self._options_for(path)
+        settings = load_settings(path, trust=options.trust)
+        manager = LazySessionManager(options, lambda line: None)
+        return OpenedProject(
+            str(path),
+            manager,
+            partial(LocalCommandServices, path, options, manager),
+            None if options.ephemeral else project_folder(path) / "prompt_history",
+            partial(contains_secret, settings, options.model.get("api_key", "")),
+        )
+
+    def _options_for(self, path: Path) -> RunOptions:
+        """Return the options of a project. Trust and permissions were given for the first one only."""
+        options = msgspec.structs.replace(self._options, cwd=str(path))
+        if path == self._root:
+            return options
+        return msgspec.structs.replace(options, trust=False, write=False, yolo=False, allow=(), profile="", mode="")
+
+    async def sessions(self) -> Sequence[StoredState]:
+        return await asyncio.to_thread(self._list_sessions)
+
+    def _list_sessions(self) -> list[StoredState]:
+        from ostler.core.sessions import SessionQuery
+        from ostler.knowledge.environment_info import git_branch
+        from ostler.storage.session_states import open_session_states
+        from ostler.storage.session_stores import FileStore
+
+        settings = load_settings(self._root, trust=self._options.trust)
+        found = FileStore(settings).list(SessionQuery("", "", MAX_SESSIONS))
+        states = open_session_states(settings, [summary.id for summary in found])
+        branches = {cwd: git_branch(Path(cwd)) for cwd in {summary.cwd for summary in found}}
+        return [
+            StoredState(s, states.get(s.id, "done"), s.id in states, branches.get(s.cwd, ""))
+            for s in found
+            if os.path.isdir(s.cwd)
+        ]
+
+    async def backends(self, cwd: str) -> Sequence[str]:
+        from ostler.knowledge.acp_agents import agent_names
+
+        path = workspace_path(cwd)
+        settings = load_settings(path, trust=self._options_for(path).trust)
+        return ["engine", *(f"acp:{name}" for name in await asyncio.to_thread(agent_names, path, settings))]
+
+    async def make_worktree(self, cwd: str, name: str) -> str:
+        from ostler.workspace.worktrees import add_worktree
+
+        return str(await asyncio.to_thread(add_worktree, Path(cwd), name))

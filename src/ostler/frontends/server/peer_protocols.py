@@ -1,0 +1,77 @@
+"""Connections of uvicorn that know the user at the other end of a Unix socket, and end if no request arrives."""
+
+import asyncio
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from ostler.frontends.server.unix_socket import PEER_UID, peer_uid
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+HEAD_SECONDS = 15.0  # for the head of a request; uvicorn would wait for ever
+
+
+class HttpPeerProtocol(H11Protocol):
+    """HTTP requests. Whoever connects and sends no complete head is disconnected, because no token was checked yet."""
+
+    _head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.app: Any = _app_for_peer(self.app, transport)
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        is_incomplete = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+        if not is_incomplete:
+            self._stop_head_timer()
+        elif self._head_timer is None:
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_head_timer()
+        super().connection_lost(exc)
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+
+class WebSocketPeerProtocol(WebSocketsSansIOProtocol):
+    """WebSockets, to which an HTTP connection is upgraded."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.app: Any = _app_for_peer(self.app, transport)
+
+
+def _app_for_peer(app: Any, transport: asyncio.BaseTransport) -> Any:
+    """Return the application for a connection: over a Unix socket, one that gets the peer's uid in its scope."""
+    connection = transport.get_extra_info("socket")
+    if connection is None or connection.family != socket.AF_UNIX:
+        return app
+    uid = peer_uid(connection)
+    if uid != os.geteuid():
+        transport.abort() if isinstance(transport, asyncio.Transport) else transport.close()
+        return _refuse
+    return _with_uid(app, uid)
+
+
+def _with_uid(app: "ASGIApp", uid: int) -> "ASGIApp":
+    async def call(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        await app({**scope, PEER_UID: uid}, receive, send)
+
+    return call
+
+
+async def _refuse(scope: "Scope", receive: "Receive", send: "Send") -> None:
+    """Answer nothing: the connection was aborted."""

@@ -1,0 +1,160 @@
+"""The sessions that are open in this client. One is shown; the others continue in the background."""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import msgspec
+
+from ostler.core.events import TurnStarted
+from ostler.core.protocols import Session
+from ostler.frontends.tui.projects import Activity, OpenedProject
+from ostler.frontends.tui.session_controller import SessionController
+from ostler.frontends.tui.transcript.model import TranscriptModel
+from ostler.interaction.chat_exit import ChatExit
+from ostler.interaction.services import CommandServices
+from ostler.text.session_title import session_title
+
+
+class LiveScreen(Protocol):
+    """What sessions need of the screen; only the shown one changes more than the status."""
+
+    def show_status(self) -> None: ...
+
+    def show_requests(self) -> None: ...
+
+    def restore_draft(self, text: str) -> None: ...
+
+    def set_theme(self, name: str) -> None: ...
+
+    def toggle_details(self) -> None: ...
+
+    async def edit_file(self, path: str) -> bool: ...
+
+    def alert(self, message: str) -> None: ...
+
+
+class LiveSession:
+    """An open session with its project and controller. It passes to the screen what the screen may show."""
+
+    def __init__(
+        self,
+        session: Session,
+        project: OpenedProject,
+        services: CommandServices,
+        model: TranscriptModel,
+        owner: "LiveSessions",
+    ) -> None:
+        self.project = project
+        self.draft = ""  # the text of the input while the session is not shown
+        self._owner = owner
+        self.controller = SessionController(session, services, self, model, owner.themes)
+
+    @property
+    def id(self) -> str:
+        return self.controller.session.id
+
+    @property
+    def title(self) -> str:
+        """The title of the session; before it has one, the start of its first prompt."""
+        session = self.controller.session
+        if session.state.title:
+            return session.state.title
+        records = session.records()
+        first = next(iter(records.indexes_of(["turn_started"])), None)
+        event = records[first].event if first is not None else None
+        return session_title(event.prompt.text) if isinstance(event, TurnStarted) else "new session"
+
+    @property
+    def activity(self) -> Activity:
+        if self.controller.requests.has_unanswered:
+            return "waiting"
+        return "working" if self.controller.turns.busy else "done"
+
+    @property
+    def is_shown(self) -> bool:
+        return self._owner.shown is self
+
+    # -- the view of the controller ------------------------------------------------------------------------------
+
+    def show_status(self) -> None:
+        self._owner.screen.show_status()
+
+    def show_requests(self) -> None:
+        if self.is_shown:
+            self._owner.screen.show_requests()
+        else:
+            self._owner.screen.show_status()
+
+    def restore_draft(self, text: str) -> None:
+        if self.is_shown:
+            self._owner.screen.restore_draft(text)
+        else:
+            self.draft = f"{text}\n{self.draft}" if self.draft else text
+
+    def alert(self, message: str) -> None:
+        self._owner.screen.alert(message if self.is_shown else f"{message} ({self.title})")
+
+    def set_theme(self, name: str) -> None:
+        self._owner.screen.set_theme(name)
+
+    def toggle_details(self) -> None:
+        self._owner.screen.toggle_details()
+
+    async def edit_file(self, path: str) -> bool:
+        return await self._owner.screen.edit_file(path)
+
+    def leave(self, chat_exit: ChatExit) -> None:
+        self._owner.on_leave(self, chat_exit)
+
+
+class LiveSessions:
+    """All open sessions, in the order in which they were opened."""
+
+    def __init__(
+        self, screen: LiveScreen, themes: list[str], on_leave: Callable[[LiveSession, ChatExit], None]
+    ) -> None:
+        self.screen = screen
+        self.themes = themes
+        self.on_leave = on_leave
+        self.shown: LiveSession | None = None
+        self._by_id: dict[str, LiveSession] = {}
+
+    def __iter__(self) -> Iterator[LiveSession]:
+        return iter(tuple(self._by_id.values()))
+
+    def find(self, session_id: str) -> LiveSession | None:
+        return self._by_id.get(session_id)
+
+    def add(self, live: LiveSession) -> None:
+        self._by_id[live.id] = live
+
+    def remove(self, live: LiveSession) -> None:
+        self._by_id.pop(live.id, None)
+        if self.shown is live:
+            self.shown = None
+
+    @property
+    def others(self) -> "OtherSessions":
+        """How many sessions in the background wait or work."""
+        found = [live.activity for live in self if live is not self.shown]
+        return OtherSessions(found.count("waiting"), found.count("working"))
+
+    def next_waiting(self) -> LiveSession | None:
+        """Return the next session after the shown one that waits for the user."""
+        sessions = list(self)
+        start = sessions.index(self.shown) + 1 if self.shown in sessions else 0
+        return next((live for live in sessions[start:] + sessions[:start] if live.activity == "waiting"), None)
+
+
+class OtherSessions(msgspec.Struct, frozen=True):
+    """How many sessions in the background wait for the user, and how many work."""
+
+    waiting: int = 0
+    working: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.waiting or self.working)
+
+    def __str__(self) -> str:
+        parts = (f"{self.waiting} wait" if self.waiting else "", f"{self.working} work" if self.working else "")
+        return ", ".join(filter(None, parts))

@@ -1,0 +1,404 @@
+"""Sessions over a WebSocket: turns, calls, refused messages, several clients."""
+
+import json
+
+import pytest
+from tests.frontends.server.server_client import LS, Gate, text_of
+
+from ostler.testing.model_server import calls, drop, status, text
+
+req = pytest.mark.req
+TODOS = {"name": "todoread", "description": "Todos.", "inputSchema": {"type": "object"}}
+
+
+@req("SV-1", "SV-2")
+def test_whole_turn_with_a_bare_tool_host(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("There is one file", chunks=3)) as model:
+        with serve(model).client.host() as host:
+            frames = host.run_turn("List the files")
+    assert host.created["type"] == "session.created" and host.created["sessionId"] == host.id
+    call, *_, done = [frame for frame in frames if frame["type"] != "assistant.delta"]
+    assert (call["name"], call["arguments"]) == ("ls", {"path": "."})
+    assert text_of(frames) == "There is one file"
+    assert done["metadata"]["reason"] == "done" and done["metadata"]["usage"]["tokensIn"] == 20
+    assert all(frame["sessionId"] == host.id for frame in frames)
+    assert {frame["type"] for frame in frames} == {"tool.call", "assistant.delta", "assistant.done"}
+    assert "a.txt" in model.requests[1].body.decode()
+
+
+@req("SV-2")
+def test_first_message_must_be_hello(models, serve):
+    with models.playing() as model:
+        client = serve(model).client
+        socket = client.raw(client.create())
+        socket.send(json.dumps({"type": "user.message", "content": "hi"}))
+        assert json.loads(socket.recv(5))["code"] == "hello_expected"
+        with pytest.raises(Exception, match="4400"):
+            socket.recv(5)
+
+
+@req("SV-2")
+def test_client_without_hello_is_closed(models, serve):
+    with models.playing() as model:
+        client = serve(model, hello_timeout=0.1).client
+        socket = client.raw(client.create())
+        assert json.loads(socket.recv(5))["code"] == "hello_expected"
+        with pytest.raises(Exception, match="4408"):
+            socket.recv(5)
+
+
+@req("SV-2")
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        ("{", 4400),
+        ("[]", 4400),
+        ("null", 4400),
+        ('{"no": "type"}', 4400),
+        ('{"type": 7}', 4400),
+        ("[" * 100_000, 4400),
+        (b"\x00\x01", 4400),
+        ('{"type": "\ud800"}'.encode("utf-8", "surrogatepass").decode("latin-1"), None),
+    ],
+)
+def test_data_that_is_no_message_closes_the_connection(models, serve, data, code):
+    with models.playing() as model:
+        host = serve(model).client.host()
+        host.socket.send(data)
+        if code is None:
+            host.send("cancel")
+            host.socket.close()
+        else:
+            assert host.closed()[0] == code
+
+
+@req("SV-2")
+def test_unknown_types_and_fields_are_ignored(models, serve):
+    with models.playing(text("Hello")) as model, serve(model).client.host(colour="red") as host:
+        host.send("from.the.future", sessionId=host.id, value=[1])
+        assert text_of(host.run_turn("hi", mood="good")) == "Hello"
+
+
+@req("SV-2")
+@pytest.mark.parametrize(
+    ("kind", "fields", "code"),
+    [
+        ("user.message", {"content": 7}, "bad_message"),
+        ("user.message", {}, "bad_message"),
+        ("user.message", {"content": "  "}, "empty_message"),
+        ("user.message", {"content": "hi", "clientMessageId": "x" * 129}, "bad_message"),
+        ("user.message", {"content": "hi", "sessionId": "another"}, "wrong_session"),
+        ("tool.result", {"toolCallId": "never-called", "output": "x"}, "unknown_call"),
+        ("queue.withdraw", {"clientMessageId": "never-sent"}, "unknown_message"),
+        ("approval.answer", {"askId": "never-asked"}, "unknown_ask"),
+        ("session.change", {"requestId": "1", "change": {"type": "rename", "title": 5}}, "bad_message"),
+        ("hello", {"clientVersion": "again"}, "bad_message"),
+    ],
+)
+def test_invalid_message_is_answered_and_changes_nothing(models, serve, kind, fields, code):
+    with models.playing(text("Hello")) as model, serve(model).client.host() as host:
+        host.send(kind, **fields)
+        error = host.receive()
+        assert (error["type"], error["code"]) == ("error", code)
+        assert text_of(host.run_turn("hi")) == "Hello"
+
+
+@req("SV-4")
+@pytest.mark.parametrize(
+    "tools",
+    [
+        [LS, LS],
+        [{**LS, "name": ""}],
+        [{**LS, "name": "with space"}],
+        [{**LS, "name": "x" * 65}],
+        [{**LS, "inputSchema": {"type": "array"}}],
+        [{**LS, "inputSchema": {"type": "object", "properties": {"a": {"type": "nonsense"}}}}],
+        [{**LS, "inputSchema": {"$ref": "https://example.com/schema"}}],
+        [{**LS, "inputSchema": {"type": "object", "description": "x" * 70_000}}],
+        [{**LS, "description": "x" * 20_000}],
+        [{**LS, "name": f"tool{number}"} for number in range(257)],
+    ],
+)
+def test_manifest_is_refused_at_hello(models, serve, tools):
+    with models.playing() as model:
+        host = serve(model).client.host(tools=tools)
+        assert (host.created["type"], host.created["code"]) == ("error", "bad_manifest")
+        assert host.closed()[0] == 4422
+
+
+@req("SV-4")
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (("rm", {"path": "."}), "there is no tool 'rm'"),
+        (("ls", {"path": 7}), "do not match its schema"),
+        (("ls", {}), "do not match its schema"),
+        (("todoread", {}), "there is no tool"),
+    ],
+)
+def test_call_that_the_manifest_does_not_allow_is_not_forwarded(models, serve, call, words):
+    with models.playing(calls([call]), text("Sorry")) as model, serve(model).client.host() as host:
+        frames = host.run_turn("go")
+    assert [frame["type"] for frame in frames] == ["assistant.delta", "assistant.done"]
+    assert words in model.requests[1].json["messages"][-1]["content"]
+
+
+@req("SV-4")
+def test_bare_host_gets_the_calls_of_a_tool_that_the_server_has_too(models, serve):
+    with models.playing(calls([("todoread", {})]), text("ok")) as model:
+        with serve(model).client.host(tools=[TODOS]) as host:
+            assert "todoread" in host.created["sessionTools"]
+            assert next(frame["type"] for frame in host.run_turn("go")) == "tool.call"
+
+
+@req("SV-4")
+def test_declared_session_tool_runs_on_the_server(models, serve):
+    with models.playing(calls([("todoread", {})]), text("ok")) as model:
+        with serve(model).client.host(tools=[{**TODOS, "runsIn": "session"}]) as host:
+            assert "tool.call" not in [frame["type"] for frame in host.run_turn("go")]
+
+
+@req("SV-4")
+def test_output_is_cut_to_the_limit(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
+        with serve(model, max_output=1000).client.host() as host:
+            host.run_turn("go", output="x" * 100_000)
+    content = model.requests[1].json["messages"][-1]["content"]
+    assert len(content) < 1500 and "x" * 100 in content
+
+
+@req("SV-4")
+def test_calls_per_minute_are_limited(models, serve):
+    one = calls([("ls", {"path": "."})])
+    with models.playing(one, one, one, text("ok")) as model, serve(model, calls_per_minute=2).client.host() as host:
+        frames = host.run_turn("go")
+    assert [frame["type"] for frame in frames].count("tool.call") == 2
+    assert "more than 2 calls per minute" in model.requests[3].json["messages"][-1]["content"]
+
+
+@req("SV-2")
+def test_output_of_any_json_type_reaches_the_model(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model, serve(model).client.host() as host:
+        host.run_turn("go", output={"files": ["ä", 1, None]})
+    assert json.loads(model.requests[1].json["messages"][-1]["content"]) == {"files": ["ä", 1, None]}
+
+
+@req("SV-2")
+def test_failed_call_is_reported_to_the_model(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model, serve(model).client.host() as host:
+        host.say("go")
+        host.answer(host.wait("tool.call"), "", error="permission denied")
+        host.until_done()
+    assert "permission denied" in model.requests[1].json["messages"][-1]["content"]
+
+
+@req("SV-2")
+def test_second_result_for_a_call_changes_nothing(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model, serve(model).client.host() as host:
+        host.say("go")
+        call = host.wait("tool.call")
+        host.answer(call, "first")
+        host.answer(call, "second")
+        frames = host.until_done()
+        host.answer(call, "third")
+    assert "error" not in [frame["type"] for frame in frames]
+    assert model.requests[1].json["messages"][-1]["content"] == "first"
+
+
+@req("SV-2", "CL-9")
+def test_cancel_ends_the_turn_and_stops_the_call(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("again")) as model:
+        with serve(model).client.host(features=["tool.cancel"]) as host:
+            host.say("go")
+            call = host.wait("tool.call")
+            host.send("cancel", sessionId=host.id)
+            stop = host.wait("tool.cancel")
+            assert stop["toolCallId"] == call["toolCallId"]
+            host.answer(call, "", status="cancelled")
+            assert host.wait("assistant.done")["metadata"]["reason"] == "cancelled"
+            assert text_of(host.run_turn("next")) == "again"
+
+
+@req("SV-2")
+def test_cancel_of_a_host_that_does_not_know_it_ends_the_turn_at_once(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("again")) as model, serve(model).client.host() as host:
+        host.say("go")
+        call = host.wait("tool.call")
+        host.send("cancel")
+        assert host.wait("assistant.done")["metadata"]["reason"] == "cancelled"
+        host.answer(call, "late")
+        assert text_of(host.run_turn("next")) == "again"
+    assert "outcome is unknown" in model.requests[1].body.decode()
+
+
+@req("SV-2")
+@pytest.mark.parametrize("reply", [status(400, {"error": {"message": "bad"}}), status(401, {"error": "no"})])
+def test_failing_model_is_an_error_and_the_connection_stays_open(models, serve, reply):
+    with models.playing(reply, text("ok")) as model, serve(model).client.host() as host:
+        frames = host.run_turn("go")
+        assert [frame["type"] for frame in frames] == ["error", "assistant.done"]
+        assert frames[0]["code"] == "turn_failed" and frames[0]["message"]
+        assert frames[1]["metadata"]["reason"] == "failed"
+        assert text_of(host.run_turn("again")) == "ok"
+
+
+@req("SV-2")
+def test_reply_that_is_cut_off_is_repeated_without_doubled_text(models, serve):
+    with models.playing(text("Hello world", chunks=4).cut_after(400), text("Hello world", chunks=4)) as model:
+        with serve(model).client.host() as host:
+            assert text_of(host.run_turn("go")) == "Hello world"
+
+
+@req("SV-2")
+def test_heartbeats_during_a_slow_call(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
+        with serve(model, heartbeat=0.05).client.host() as host:
+            host.say("go")
+            call = host.wait("tool.call")
+            assert [host.receive()["type"] for _ in range(3)] == ["heartbeat"] * 3
+            host.answer(call, "x")
+            assert host.wait("assistant.done")
+
+
+@req("SV-2")
+def test_viewer_sees_the_turn_but_gets_no_calls(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("Hello")) as model:
+        client = serve(model).client
+        with client.host() as host, client.viewer(host.id) as viewer:
+            assert viewer.created["role"] == "viewer" and viewer.created["hostConnected"]
+            viewer.say("go")
+            call = host.wait("tool.call")
+            viewer.answer(call, "forged")
+            assert viewer.wait("error")["code"] == "not_host"
+            host.answer(call, "real")
+            assert text_of(viewer.until_done()) == text_of(host.until_done()) == "Hello"
+    assert model.requests[1].json["messages"][-1]["content"] == "real"
+
+
+@req("SV-2")
+def test_another_host_is_refused_until_it_takes_over(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
+        client = serve(model).client
+        first = client.host(host={"id": "a", "name": "laptop"})
+        refused = client.host(first.id, host={"id": "b", "name": "desktop"})
+        assert refused.created["code"] == "host_taken" and "laptop" in refused.created["message"]
+        assert refused.closed()[0] == 4409
+        with client.host(first.id, host={"id": "b", "name": "desktop"}, takeHost=True) as second:
+            assert first.closed()[0] == 4409
+            second.say("go")
+            call = second.wait("tool.call")
+            assert call["host"]["name"] == "desktop"
+            second.answer(call, "x")
+            second.until_done()
+
+
+@req("SV-2")
+def test_messages_during_a_turn_wait_and_can_be_withdrawn_from_any_client(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("one"), text("two")) as model:
+        client = serve(model).client
+        with client.host(features=["queue"]) as host, client.viewer(host.id, features=["queue"]) as viewer:
+            host.say("first", clientMessageId="m1")
+            assert host.wait("message.accepted")["status"] == "started"
+            call = host.wait("tool.call")
+            for name in ("m2", "m3"):
+                host.say(f"text {name}", clientMessageId=name)
+                assert host.wait("message.accepted")["status"] == "queued"
+            viewer.send("queue.withdraw", clientMessageId="m2")
+            while [item["clientMessageId"] for item in viewer.wait("queue.changed").get("items", [])] != ["m3"]:
+                pass
+            host.answer(call, "x")
+            host.wait("assistant.done")
+            host.wait("assistant.done")
+    users = [m["content"] for m in model.requests[2].json["messages"] if m["role"] == "user"]
+    assert any("text m3" in str(content) for content in users) and "text m2" not in str(users)
+
+
+@req("SV-7")
+def test_message_that_is_sent_twice_starts_one_turn(models, serve):
+    with models.playing(text("one"), text("two")) as model, serve(model).client.host(features=["queue"]) as host:
+        host.run_turn("first", clientMessageId="m1")
+        host.say("first", clientMessageId="m1")
+        assert host.wait("message.accepted")["status"] == "duplicate"
+        assert text_of(host.run_turn("second", clientMessageId="m2")) == "two"
+
+
+@req("SV-2")
+def test_full_queue_refuses_messages(models, serve):
+    gate = Gate()
+    with models.playing(text("one", chunks=2).hold_after(1, gate.wait), text("two")) as model:
+        with serve(model, queue=1).client.host(features=["queue"]) as host:
+            host.say("first")
+            host.wait("message.accepted")
+            host.say("second", clientMessageId="m2")
+            host.say("third", clientMessageId="m3")
+            assert host.wait("error")["code"] == "queue_full"
+            gate.open()
+            host.until_done()
+            host.until_done()
+
+
+@req("SV-2")
+def test_missing_host_is_shown_by_name_and_its_call_becomes_unknown(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
+        client = serve(model, host_wait=0.3).client
+        host = client.host(host={"id": "a", "name": "laptop"})
+        with client.viewer(host.id, features=["host"]) as viewer:
+            host.say("go")
+            host.wait("tool.call")
+            host.cut()
+            status = viewer.wait("host.status", connected=False)
+            assert status["host"]["name"] == "laptop" and status["waitingCalls"] == 1
+            assert text_of(viewer.until_done()) == "ok"
+    assert "outcome is unknown: laptop was not connected" in model.requests[1].json["messages"][-1]["content"]
+
+
+@req("SV-2")
+def test_call_that_was_never_sent_fails(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
+        client = serve(model, host_wait=0.2).client
+        host = client.host()
+        host.socket.close()
+        with client.viewer(host.id) as viewer:
+            viewer.say("go")
+            viewer.until_done()
+    assert "is not connected, so the call was not started" in model.requests[1].json["messages"][-1]["content"]
+
+
+@req("SV-2")
+def test_manifest_can_change(models, serve):
+    with models.playing(calls([("cat", {"path": "a"})]), text("ok")) as model:
+        with serve(model).client.host(features=["manifest"]) as host:
+            host.send("manifest.change", toolManifest={"tools": [LS, LS]})
+            assert host.wait("error")["code"] == "bad_manifest"
+            host.send("manifest.change", toolManifest={"tools": [{**LS, "name": "cat"}]})
+            assert host.wait("manifest.changed")["tools"] == ["cat"]
+            assert host.run_turn("go")[0]["name"] == "cat"
+    assert [tool["function"]["name"] for tool in model.requests[0].json["tools"]] == ["cat"]
+
+
+@req("SV-2")
+def test_client_that_floods_the_server_is_closed(models, serve):
+    with models.playing() as model:
+        host = serve(model, messages_per_minute=5).client.host()
+        for _ in range(120):
+            host.send("cancel")
+        assert host.closed()[0] == 4429
+        assert any(frame.get("retryAfter") for frame in host.frames)
+
+
+@req("SV-2")
+def test_lost_model_connection_does_not_close_the_clients(models, serve):
+    with models.playing(drop(), text("ok")) as model, serve(model).client.host() as host:
+        assert text_of(host.run_turn("go")) == "ok"
+
+
+@req("SV-5")
+def test_session_of_another_user_does_not_exist(models, serve):
+    with models.playing() as model:
+        server = serve(model)
+        session_id = server.client.create()
+        other = server.client_of("eve")
+        for target in (session_id, "unknown", "../../etc"):
+            with pytest.raises(Exception, match="404"):
+                other.raw(target.replace("/", "%2F"))
+        assert other.request("GET", f"/api/agent/sessions/{session_id}")[0] == 404

@@ -1,0 +1,203 @@
+"""Several open sessions: the overview, the background, other projects."""
+
+import pytest
+from tests.fake_services import FakeServices
+from tests.frontends.tui.tui_user import call, full_screen, say
+
+from ostler.backends.scripted import ScriptedBackend
+from ostler.core.errors import UsageError
+from ostler.core.sessions import SessionSummary
+from ostler.frontends.tui.projects import OpenedProject, StoredState
+from ostler.frontends.tui.screens.overview_screen import OverviewScreen
+from ostler.journal.memory_journal import MemoryJournal
+from ostler.testing.fake_tool import FakeTool
+from ostler.testing.session_fixture import ASK_ALL, open_test_session
+from ostler.workspace.local_workspace import LocalWorkspace
+
+
+class Projects:
+    """Projects whose sessions ask for approval when the prompt is `ask`, and answer otherwise."""
+
+    def __init__(self, folder):
+        self.folder, self.stored, self.opened, self.worktrees = folder, [], [], []
+        self.tool = FakeTool("probe")
+
+    def open(self, cwd):
+        if cwd == "/missing":
+            raise UsageError("--cwd /missing: no such folder")
+        return OpenedProject(cwd, self, FakeServices)
+
+    async def sessions(self):
+        return self.stored
+
+    async def backends(self, cwd):
+        return ["engine", "acp:echo"]
+
+    async def make_worktree(self, cwd, name):
+        self.worktrees.append(cwd)
+        return f"{cwd}-tree"
+
+    async def open_session(self, request):
+        self.opened.append(request)
+
+        async def act(context, prompt):
+            await (call("probe") if prompt.text == "ask" else say(f"Reply to {prompt.text}."))(context, prompt)
+
+        return await open_test_session(
+            ScriptedBackend([act] * 9),
+            [self.tool],
+            LocalWorkspace(str(self.folder)),
+            policy=ASK_ALL,
+            journal=MemoryJournal(request.resume or f"session-{len(self.opened)}"),
+        )
+
+
+class Manager:
+    """The session manager of `Projects`."""
+
+    def __init__(self, projects):
+        self._projects = projects
+
+    async def open(self, request, *, tools=None, workspace=None):
+        return await self._projects.open_session(request)
+
+
+@pytest.fixture
+def projects(tmp_path):
+    made = Projects(tmp_path)
+    plain_open = made.open
+    made.open = lambda cwd: OpenedProject(plain_open(cwd).cwd, Manager(made), FakeServices)
+    return made
+
+
+def client(projects):
+    return full_screen(None, manager=Manager(projects), projects=projects)
+
+
+async def open_overview(user):
+    await user.press("f5")
+    await user.wait_until(lambda: isinstance(user.app.screen, OverviewScreen))
+    await user.pilot.pause()
+
+
+def shown_rows(user):
+    return [(item.mark, item.label) for item in user.app.screen.query_one("#choices")._items]
+
+
+@pytest.mark.req("TU-9", "TU-3")
+async def test_new_work_starts_from_the_overview_while_the_first_session_waits(projects):
+    async with client(projects) as user:
+        await user.type("ask")
+        await user.wait_for("Allow once")
+        await open_overview(user)
+        assert shown_rows(user) == [("?", "ask")]
+        await user.press(*"more", "ctrl+n")
+        await user.wait_for("Reply to more.")
+        assert not user.dialog
+        assert user.app.live.others.waiting == 1
+        assert not projects.tool.runs
+
+
+@pytest.mark.req("TU-9")
+async def test_one_key_shows_the_session_that_waits_and_its_request(projects):
+    async with client(projects) as user:
+        await user.type("ask")
+        await user.wait_for("Allow once")
+        await user.app.switch("", "/work/project", prompt="more")
+        await user.wait_for("Reply to more.")
+        await user.press("alt+n")
+        await user.wait_for("Allow once")
+        assert "> ask" in user.transcript
+        await user.pilot.pause()
+        assert not projects.tool.runs
+
+
+@pytest.mark.req("TU-9")
+async def test_sessions_of_all_projects_are_listed_by_state(projects):
+    summary = SessionSummary("old", "/work/other", "An old one", changed="2020-01-01T00:00:00+00:00", turns=2)
+    elsewhere = SessionSummary("open", "/work/third", "Open there", turns=1)
+    projects.stored = [StoredState(summary), StoredState(elsewhere, "working", is_open=True)]
+    async with client(projects) as user:
+        await open_overview(user)
+        assert shown_rows(user) == [("▶", "Open there"), ("·", "new session"), ("·", "An old one")]
+        await user.press("enter")  # another process has it open
+        await user.pilot.pause()
+        assert isinstance(user.app.screen, OverviewScreen)
+        await user.press(*"old", "enter")
+        await user.wait_until(lambda: projects.opened[-1].resume == "old")
+        await user.wait_until(lambda: user.app.project.cwd == "/work/other")
+    assert projects.opened[-1].cwd == "/work/other"
+
+
+@pytest.mark.req("TU-9")
+async def test_new_work_in_a_worktree(projects):
+    async with client(projects) as user:
+        await open_overview(user)
+        await user.press(*"fix", "ctrl+w")
+        await user.wait_for("Reply to fix.")
+    assert projects.worktrees == ["/work/project"]
+    assert projects.opened[-1].cwd == "/work/project-tree"
+
+
+@pytest.mark.req("TU-3")
+async def test_project_is_switched_by_path_and_a_wrong_path_changes_nothing(projects):
+    async with client(projects) as user:
+        await user.press("f9")
+        await user.wait_until(lambda: type(user.app.screen).__name__ == "ChoiceScreen")
+        await user.press(*"/missing", "enter")
+        await user.wait_until(lambda: "no such folder" in user.app.chat._note)
+        assert user.app.project.cwd == "/work/project"
+        await user.press("f9")
+        await user.wait_until(lambda: type(user.app.screen).__name__ == "ChoiceScreen")
+        await user.press(*"/work/else", "enter")
+        await user.wait_until(lambda: user.app.project.cwd == "/work/else")
+        await user.type("hi")
+        await user.wait_for("Reply to hi.")
+
+
+@pytest.mark.req("TU-3", "TU-6")
+async def test_session_with_another_backend_is_started(projects):
+    async with client(projects) as user:
+        await user.app.chat.action_do("backend")
+        await user.wait_until(lambda: type(user.app.screen).__name__ == "ChoiceScreen")
+        await user.press(*"echo", "enter")
+        await user.wait_until(lambda: projects.opened[-1].backend == "acp:echo")
+
+
+@pytest.mark.req("TU-3")
+async def test_draft_stays_with_its_session(projects):
+    async with client(projects) as user:
+        first = user.app.live.shown
+        user.app.chat.prompt.insert("half a thought")
+        await user.app.switch("", "/work/project")
+        assert user.app.chat.prompt.text == ""
+        await user.app.show(first)
+        assert user.app.chat.prompt.text == "half a thought"
+
+
+@pytest.mark.req("PM-11")
+async def test_request_that_arrives_during_another_dialog_waits_until_it_is_closed(projects):
+    async with client(projects) as user:
+        await user.press("f2")
+        await user.wait_until(lambda: type(user.app.screen).__name__ == "ChoiceScreen")
+        await user.app.chat.controller.submit("ask", "")
+        await user.wait_until(lambda: bool(user.app.chat.controller.requests))
+        await user.press("y", "y", "y")
+        await user.pilot.pause()
+        assert type(user.app.screen).__name__ == "ChoiceScreen"
+        await user.press("escape")
+        await user.wait_for("Allow once")
+        assert not projects.tool.runs
+
+
+@pytest.mark.req("TU-9")
+async def test_quit_warns_once_while_another_session_works(projects):
+    async with client(projects) as user:
+        await user.type("ask")
+        await user.wait_for("Allow once")
+        user.app.chat.controller.requests._answered_id = next(iter(user.app.chat.controller.requests._forms))
+        await user.app.switch("", "/work/project")
+        await user.press("f10")
+        await user.wait_until(lambda: "still working" in user.app.chat._note)
+        await user.press("f10")
+        await user.wait_until(lambda: user.app.return_value == 0)
