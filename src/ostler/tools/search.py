@@ -72,36 +72,28 @@ class SearchResult(msgspec.Struct):
 
 async def search_lines(workspace: Workspace, query: SearchQuery) -> SearchResult:
     """Return the matching lines, sorted by path; at most `MAX_LINES`."""
-    root = await resolve_root(workspace, query.path)
-    files = FileFilter(query.include, query.type)
-    program = find_ripgrep(workspace.root)
-    if program:
-        from ostler.tools.search_ripgrep import rg_find_lines
-
-        result = await rg_find_lines(program, workspace, root, query, files)
-    else:
-        from ostler.tools.search_native import find_lines
-
-        result = await find_lines(workspace, root, query, files)
+    result = await _search(workspace, query, count_only=False)
     result.lines.sort(key=lambda line: line.path)
     return result
 
 
 async def search_counts(workspace: Workspace, query: SearchQuery) -> SearchResult:
     """Return the number of matching lines per file, sorted by path."""
-    root = await resolve_root(workspace, query.path)
-    files = FileFilter(query.include, query.type)
-    program = find_ripgrep(workspace.root)
-    if program:
-        from ostler.tools.search_ripgrep import rg_count_lines
-
-        result = await rg_count_lines(program, workspace, root, query, files)
-    else:
-        from ostler.tools.search_native import count_lines
-
-        result = await count_lines(workspace, root, query, files)
+    result = await _search(workspace, query, count_only=True)
     result.counts = dict(sorted(result.counts.items()))
     return result
+
+
+async def _search(workspace: Workspace, query: SearchQuery, *, count_only: bool) -> SearchResult:
+    root = await resolve_root(workspace, query.path)
+    files = FileFilter(query.include, query.type)
+    if program := find_ripgrep(workspace.root):
+        from ostler.tools.search_ripgrep import rg_count_lines, rg_find_lines
+
+        return await (rg_count_lines if count_only else rg_find_lines)(program, workspace, root, query, files)
+    from ostler.tools.search_native import count_lines, find_lines
+
+    return await (count_lines if count_only else find_lines)(workspace, root, query, files)
 
 
 async def list_files(workspace: Workspace, path: str) -> list[str]:
