@@ -28,7 +28,7 @@ TABLE = {
     "tools": "core workspace policy knowledge text processes",
     "credentials": "core settings text",
     "stdio_rpc": "core wire text processes",
-    "mcp": "core settings wire text http stdio_rpc processes knowledge tools journal",
+    "mcp": "core settings wire text http stdio_rpc processes knowledge tools journal workspace",
     "hooks": "core settings knowledge workspace processes",
     "access": "core settings policy knowledge workspace mcp",
     "journal": "core wire xnl text",

@@ -169,7 +169,7 @@ class LocalCommandServices:
         source = open_source(session.id)
         if source is None:
             return []
-        from ostler.mcp.configured_servers import apply_action, status_lines
+        from ostler.mcp.status_lines import apply_action, status_lines
 
         return await apply_action(session, source, action.split()) if action else status_lines(session, source)
 

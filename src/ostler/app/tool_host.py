@@ -41,7 +41,7 @@ def make_tool_host(
         tools.append(TaskTool(task_agents))
     if mcp is None:
         return LocalToolHost(tools, workspace, other_tools, is_offered, project.hooks)
-    from ostler.mcp.configured_servers import McpToolHost
+    from ostler.mcp.tool_host import McpToolHost
 
     share = project.settings.config.limits.mcp_tools
     return McpToolHost(mcp, tools, workspace, other_tools, is_offered, project.hooks, owns_mcp=owns_mcp, share=share)

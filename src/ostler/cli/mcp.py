@@ -19,7 +19,7 @@ from ostler.text.stderr import notify
 
 DESCRIPTION = """MCP servers give models more tools. They are configured under `mcp` in ~/.ostler/config.json, in the
 project's .ostler/config.json, in the project's .mcp.json, or in OpenCode's opencode.json; those of a project need
-`ostler trust`. MCP servers run outside the sandbox, with your rights."""
+`ostler trust`. MCP servers run outside the sandbox, with your rights, unless their entry says "sandbox": true."""
 _LOG_LINES = 200
 
 
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
 def _list(args: Namespace) -> int:
     from ostler.app.tool_host import make_servers
     from ostler.knowledge.trusted_settings import load_settings
-    from ostler.mcp.configured_servers import OUTSIDE_SANDBOX_NOTE, mcp_source
+    from ostler.mcp.configured_servers import mcp_source
     from ostler.settings.project_paths import workspace_path
     from ostler.text.sanitise import sanitise
 
@@ -76,14 +76,12 @@ def _list(args: Namespace) -> int:
         assert server is not None
         known = f"{status.tools} tools known" if status.tools else "tools not known yet"
         detail = status.detail or ("" if status.state == "disabled" else known)
-        line = f"{status.name}  {status.state}  {server.entry.place}  {detail}"
-        sys.stdout.write(f"{sanitise(line).rstrip()}\n")
+        parts = (status.name, status.state, server.entry.place, server.entry.confinement, detail)
+        sys.stdout.write(f"{sanitise('  '.join(filter(None, parts)))}\n")
     for setting in waiting:
         sys.stdout.write(f"{setting.key.removeprefix('mcp.')}  not trusted  run `ostler trust` to use it\n")
     if not source.statuses() and not waiting:
         sys.stdout.write("no MCP server is configured; add one with `ostler mcp add`\n")
-    elif source.statuses():
-        sys.stdout.write(f"{OUTSIDE_SANDBOX_NOTE}\n")
     return 0
 
 
@@ -140,7 +138,8 @@ def _token(args: Namespace) -> int:
     from ostler.app.tool_host import open_credentials
     from ostler.cli.stdin import read_secret
     from ostler.knowledge.trusted_settings import load_settings
-    from ostler.mcp.configured_servers import server_entries, token_name
+    from ostler.mcp.configured_entries import server_entries
+    from ostler.mcp.configured_servers import token_name
     from ostler.settings.project_paths import workspace_path
 
     cwd = workspace_path(args.cwd)

@@ -7,8 +7,10 @@ from pathlib import Path
 import msgspec
 
 from ostler.core.errors import ToolError, UsageError
-from ostler.mcp.configured_servers import ServerMaker, log_file, server_entries
+from ostler.mcp.configured_entries import server_entries
+from ostler.mcp.configured_servers import ServerMaker
 from ostler.mcp.server import MAX_TOOLS, McpServer
+from ostler.mcp.server_log import log_file
 from ostler.mcp.tool_names import server_prefixes, tool_names
 from ostler.mcp.tool_schema import MAX_SCHEMA_BYTES, clean_description, clean_schema
 from ostler.text.sanitise import sanitise
@@ -42,6 +44,8 @@ def _describe(server: McpServer, prefix: str, prefixes: list[str], seconds: floa
     if found:
         yield f"{server.entry.name}: {sanitise(f'{found.name} {found.version}'.strip()) or 'a server without a name'}"
         yield f"protocol: {found.protocol} ({found.era} era), started in {seconds:.1f} s"
+    if server.entry.confinement:
+        yield f"runs {server.entry.confinement}"
     total = 0
     for tool in server.tools:
         declared = {"description": clean_description(tool.description), "parameters": clean_schema(tool.schema)}

@@ -15,7 +15,8 @@ class ServerEntry(msgspec.Struct, frozen=True):
     """A configured server. `command` starts a local one, `url` addresses a remote one.
 
     `env` is the complete environment of a local server, `secrets` are values that must not appear in logs. `problem`
-    says why the entry cannot be used. `origin` is the file that configures it.
+    says why the entry cannot be used. `origin` is the file that configures it. With `sandbox`, a local server can write
+    only to `workspace` and a temporary folder, which is also its working directory if `cwd` is empty.
     """
 
     name: str
@@ -33,6 +34,9 @@ class ServerEntry(msgspec.Struct, frozen=True):
     problem: str = ""
     origin: str = ""
     settings_digest: str = ""
+    sandbox: bool = False
+    network: bool = False
+    workspace: str = ""
 
     @property
     def place(self) -> str:
@@ -40,9 +44,20 @@ class ServerEntry(msgspec.Struct, frozen=True):
         return self.url or " ".join(self.command)
 
     @property
+    def confinement(self) -> str:
+        """Whether a local server runs in the sandbox, for people; empty for a remote one."""
+        if self.url:
+            return ""
+        if not self.sandbox:
+            return "outside the sandbox"
+        return f"in the sandbox, {'with' if self.network else 'without'} network access"
+
+    @property
     def digest(self) -> str:
         """A digest of the configuration: what was cached or approved is valid only for the same one."""
         parts = [self.name, *self.command, self.url, self.cwd, self.settings_digest]
+        if self.sandbox:
+            parts.append(self.confinement)
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
     def allows_tool(self, tool: str) -> bool:

@@ -14,7 +14,8 @@ from ostler.mcp.connection import (
     read_progress,
 )
 from ostler.mcp.server_entry import ServerEntry
-from ostler.stdio_rpc.program import Launch, RpcProgram, start_program
+from ostler.processes.helper_programs import open_program
+from ostler.stdio_rpc.program import Launch, OpenProgram, RpcProgram, start_program
 from ostler.wire.jsonrpc import MCP_CANCEL, METHOD_NOT_FOUND, Params, RpcError
 from ostler.wire.mcp import CALL_TOOL, META, PROGRESS
 
@@ -26,9 +27,12 @@ MAX_INVALID_LINES = 1000  # a program that prints more is not an MCP server
 class StdioConnection:
     """A running server process. Its process tree ends with `aclose`, or when Ostler ends."""
 
-    def __init__(self, program: RpcProgram, handler: "_MessageHandler") -> None:
+    def __init__(
+        self, program: RpcProgram, handler: "_MessageHandler", close_sandbox: Callable[[], Awaitable[None]]
+    ) -> None:
         self._program = program
         self._handler = handler
+        self._close_sandbox = close_sandbox
 
     @property
     def closed(self) -> str:
@@ -60,7 +64,10 @@ class StdioConnection:
         self._program.peer.notify(method, params)
 
     async def aclose(self) -> None:
-        await self._program.stop(LEAVE_TIMEOUT)
+        try:
+            await self._program.stop(LEAVE_TIMEOUT)
+        finally:
+            await self._close_sandbox()
 
 
 class _MessageHandler:
@@ -105,7 +112,30 @@ async def _empty_result() -> dict[str, Any]:
 async def connect_stdio(
     entry: ServerEntry, handler: ConnectionHandler, on_stderr: Callable[[bytes], None]
 ) -> Connection:
-    """Start a local server. Raises `UsageError` if its program cannot be started."""
+    """Start a local server, in a sandbox if its entry says so. Raises `UsageError` if it cannot be started."""
+    if not entry.sandbox:
+        return await _connect(entry, handler, on_stderr, open_program, _close_nothing)
+    from ostler.mcp.server_sandbox import ServerSandbox
+
+    sandbox = ServerSandbox(entry)
+    try:
+        return await _connect(entry, handler, on_stderr, sandbox.open_program, sandbox.aclose)
+    except BaseException:
+        await sandbox.aclose()
+        raise
+
+
+async def _close_nothing() -> None:
+    return
+
+
+async def _connect(
+    entry: ServerEntry,
+    handler: ConnectionHandler,
+    on_stderr: Callable[[bytes], None],
+    open: OpenProgram,
+    close_sandbox: Callable[[], Awaitable[None]],
+) -> Connection:
     program, *args = entry.command
     launch = Launch(program, tuple(args), entry.env, entry.cwd, f"MCP server {entry.name}")
     messages = _MessageHandler(handler)
@@ -115,6 +145,7 @@ async def connect_stdio(
         cancel_method=MCP_CANCEL,
         on_stderr=on_stderr,
         on_invalid_line=lambda line: count_invalid_line(),
+        open=open,
     )
     process.add_end_callback(lambda reason: handler.on_end(reason))
     invalid_lines = 0
@@ -125,4 +156,4 @@ async def connect_stdio(
         if invalid_lines == MAX_INVALID_LINES:
             process.peer.end("it prints text that is not JSON-RPC")
 
-    return StdioConnection(process, messages)
+    return StdioConnection(process, messages, close_sandbox)

@@ -14,7 +14,7 @@ from ostler.processes.command_environment import command_environment
 from ostler.processes.command_runner import GRACE, run_to_end
 from ostler.processes.output import MEMORY_CAP, CommandOutput, SpillFile
 from ostler.processes.pipes import OutputPipe
-from ostler.processes.running_command import RunningCommand, SpawnRequest, launch
+from ostler.processes.running_command import RunningCommand, SpawnerSource, SpawnRequest, launch
 from ostler.processes.spawner_client import SpawnerClient, shared_spawner
 
 _LINE_LIMIT = 1024 * 1024
@@ -73,25 +73,25 @@ class HelperProgram:
     ) -> None:
         self.stdout = reader
         self.stdin = writer
-        self._command = command
+        self.command = command
         self._stderr = stderr
         self._read_transport = read_transport
 
     @property
     def is_running(self) -> bool:
-        return not self._command.has_ended
+        return not self.command.has_ended
 
     async def wait(self, timeout: float | None = None) -> int | None:
         """Wait until the whole process tree has ended. Return the exit code, or None on timeout or if it was killed."""
-        await self._command.wait(timeout)
-        return self._command.exit_code
+        await self.command.wait(timeout)
+        return self.command.exit_code
 
     async def stop(self, grace: float = GRACE) -> None:
         """Stop the whole process tree. Can be called twice."""
         try:
-            await self._command.stop(grace)
+            await self.command.stop(grace)
         finally:
-            self._command.close()
+            self.command.close()
             self._stderr.drain()
             self._read_transport.close()
             self.stdin.close()
@@ -100,7 +100,12 @@ class HelperProgram:
 
 
 async def open_program(
-    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_stderr: Callable[[bytes], None]
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    on_stderr: Callable[[bytes], None],
+    spawner: SpawnerSource = get_shared_spawner,
 ) -> HelperProgram:
     """Start a program with exactly this environment, to communicate over its standard streams. The caller stops it.
 
@@ -116,7 +121,7 @@ async def open_program(
         reader, read_transport = await _open_reader(output_pipe.take_read_end())
         streams.append(read_transport)
         command = await launch(
-            get_shared_spawner,
+            spawner,
             SpawnRequest(argv, cwd, env),
             [input_pipe.read_end, output_pipe.write_end, errors.child_end],
         )

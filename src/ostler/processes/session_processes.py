@@ -15,6 +15,7 @@ from ostler.processes.background_commands import BackgroundCommands, BackgroundO
 from ostler.processes.command_environment import command_environment
 from ostler.processes.command_runner import CANCEL_GRACE, GRACE, add_note, run_to_end
 from ostler.processes.git_guard import GitGuard, guard_command
+from ostler.processes.helper_programs import HelperProgram, open_program
 from ostler.processes.output import MEMORY_CAP, CommandOutput, LiveOutput, SpillFile
 from ostler.processes.protected_paths import UnlockedPaths
 from ostler.processes.running_command import RunningCommand, SpawnerSource, SpawnRequest
@@ -147,6 +148,45 @@ class SessionProcesses:
         )
         return id
 
+    async def open_program(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_stderr: Callable[[bytes], None]
+    ) -> HelperProgram:
+        """Start a program in the sandbox, to communicate over its standard streams; `aclose` also stops it.
+
+        An empty `cwd` means the temporary folder. Raises `SandboxUnavailable` if there is no sandbox.
+        """
+        sandbox = await self._sandbox(msgspec.structs.replace(self._policy, mode="require"))
+        assert sandbox.layout is not None
+        unlocked = sandbox.unlocked_paths()
+        if sandbox.guard:
+            await sandbox.guard.command_started()
+        try:
+            program = await open_program(
+                argv,
+                cwd=cwd or sandbox.layout.temp,
+                env=with_writable_temp(dict(env), sandbox.layout.temp),
+                on_stderr=on_stderr,
+                spawner=_source_of(sandbox),
+            )
+        except BaseException:
+            if sandbox.guard:
+                await asyncio.shield(sandbox.guard.command_ended())
+            raise
+        self._running.add(program.command)
+        self._end_tasks[f"program {len(self._end_tasks)}"] = asyncio.create_task(
+            self._wait_for_program(program.command, sandbox.guard, unlocked), name=f"cleanup of {argv[0]}"
+        )
+        return program
+
+    async def _wait_for_program(
+        self, command: RunningCommand, guard: GitGuard | None, unlocked: UnlockedPaths | None
+    ) -> None:
+        await command.wait()
+        self._running.discard(command)
+        if guard:
+            await guard.command_ended()
+        self._restore_unlocked(unlocked)
+
     async def _wait_and_restore(self, id: str, guard: GitGuard | None, unlocked: UnlockedPaths | None) -> None:
         await self._background.wait(id)
         if guard:
@@ -276,6 +316,13 @@ class SessionProcesses:
     def _open_spill(self) -> SpillFile:
         self._spill_count += 1
         return SpillFile(self._spill_folder(), f"command-{os.getpid()}-{self._spill_count}.txt")
+
+
+def _source_of(sandbox: Sandbox) -> SpawnerSource:
+    async def get_spawner() -> SpawnerClient:
+        return sandbox.spawner
+
+    return get_spawner
 
 
 def _shell() -> str:

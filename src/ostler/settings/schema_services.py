@@ -28,6 +28,8 @@ class McpConfig(ConfigSection, frozen=True):
     start_timeout_ms: Milliseconds to wait for the start of the server.
     required: Whether a session waits for the server and fails without it.
     tools: Tools of the server to switch on or off by name with wildcards, or a list of the only tools to use.
+    sandbox: Whether a local server runs in the sandbox, where it can write only to the workspace.
+    network: Whether a server in the sandbox may use the network.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {"env": "environment", "timeout": "timeout_ms"}
@@ -44,6 +46,8 @@ class McpConfig(ConfigSection, frozen=True):
     start_timeout_ms: PositiveInt | None = None
     required: bool = False
     tools: dict[str, bool] | tuple[str, ...] | None = None
+    sandbox: bool = False
+    network: bool = False
 
 
 class HookConfig(ConfigSection, frozen=True):

@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
@@ -18,6 +18,14 @@ _TAIL_BYTES = 4096
 _MAX_TAIL_LINES = 12
 _EXIT_TIMEOUT = 1.0  # seconds to wait for the exit code after the agent closed its output
 LEAVE_TIMEOUT = 4.0  # seconds to exit by itself after its input was closed; some agents take two
+
+
+class OpenProgram(Protocol):
+    """Starts a program, such as `open_program`. Raises `ToolError`."""
+
+    def __call__(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_stderr: Callable[[bytes], None]
+    ) -> Awaitable[HelperProgram]: ...
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -154,6 +162,7 @@ async def start_program(
     on_invalid_line: Callable[[bytes], None] | None = None,
     cancel_method: str = ACP_CANCEL,
     on_stderr: Callable[[bytes], None] = lambda data: None,
+    open: OpenProgram = open_program,
 ) -> RpcProgram:
     """Start the program in its own process tree. Raises `UsageError` if the program cannot be started."""
     early = bytearray()
@@ -167,7 +176,7 @@ async def start_program(
             early.extend(data)
 
     try:
-        program = await open_program(launch.argv, cwd=launch.cwd, env=launch.env, on_stderr=handle_stderr)
+        program = await open(launch.argv, cwd=launch.cwd, env=launch.env, on_stderr=handle_stderr)
     except ToolError as failure:
         raise UsageError(f"cannot start {launch.name}: {failure.fault.message}", hint=failure.fault.hint) from None
     process = RpcProgram(launch, program)

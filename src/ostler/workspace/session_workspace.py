@@ -97,16 +97,7 @@ class SessionShell:
             await self._processes.aclose()
 
     def _sandbox_policy(self) -> "SandboxPolicy":
-        from ostler.processes.sandbox_policy import SandboxPolicy
-
-        home = _ostler_home()
-        writable = (self._root,) if self._writable and not (home and _is_inside(self._root, home)) else ()
-        return SandboxPolicy(
-            mode=self._sandbox,  # type: ignore[arg-type]  # validated by the settings
-            writable=writable,
-            read_only=(home,) if home else (),
-            hidden=_existing_credentials(self._root),
-        )
+        return workspace_policy(self._root, writable=self._writable, mode=self._sandbox)
 
     async def _policy_for(self, request: CommandRequest) -> "SandboxPolicy | None":
         """Return the sandbox policy of one command, or None for the default.
@@ -139,6 +130,22 @@ class SessionShell:
                 self._root, policy=self._sandbox_policy(), marker_dir=running_marks_dir()
             )
         return self._processes
+
+
+def workspace_policy(root: str, *, writable: bool, mode: str) -> "SandboxPolicy":
+    """Return a policy without network access, with which programs can write at most to the workspace.
+
+    Ostler's own folder is read-only, and credentials are hidden.
+    """
+    from ostler.processes.sandbox_policy import SandboxPolicy
+
+    home = _ostler_home()
+    return SandboxPolicy(
+        mode=mode,  # type: ignore[arg-type]  # validated by the settings
+        writable=(root,) if writable and not (home and _is_inside(root, home)) else (),
+        read_only=(home,) if home else (),
+        hidden=_existing_credentials(root),
+    )
 
 
 def redirects_to_file(command: str) -> bool:
