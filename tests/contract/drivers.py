@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 from acp_driver import AcpDriver
+from remote_driver import RemoteDriver
 
 from ostler.backends.engine.backend import Engine
 from ostler.backends.scripted import ScriptedBackend
@@ -162,4 +163,4 @@ def _act(moves: list[Move], number: int, heard: list[str]):
     return act
 
 
-DRIVERS = (ScriptedDriver, EngineDriver, AcpDriver)
+DRIVERS = (ScriptedDriver, EngineDriver, AcpDriver, RemoteDriver)
