@@ -63,3 +63,12 @@ async def test_standing_rule_of_the_project_applies(explanation, tmp_path):
     assert "To allow it" in await explanation("write", write, {})
     project_grants(tmp_path / "work").add(Rule("edit", "*", "allow"))
     assert await explanation("write", write, {}) == "    non-interactive    allow"
+
+
+async def test_row_of_the_danger_check_is_cited(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    call = ToolCall("explain", "bash", {"command": "apt remove x"})
+    found = await explain_call(RunOptions(str(tmp_path)), call, interactive=True)
+    sources = [line for line in found.lines if line.startswith("Source of the danger check: ")]
+    assert len(sources) == 1
+    assert sources[0].endswith("(apt: destroys)")

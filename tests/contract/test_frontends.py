@@ -1,4 +1,4 @@
-"""Scenarios that the headless and the chat frontend must pass, with each backend."""
+"""Scenarios that the headless, the chat and the full-screen frontend must pass, with each backend."""
 
 import asyncio
 import io
@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 from drivers import Calls, Crash, EngineDriver, Hold, Say, ScriptedDriver
 from tests.fake_services import FakeServices
+from tests.frontends.tui.tui_user import full_screen
 
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.events import MessageDone, Steered, TextDelta, ToolFinished, TurnEnded
@@ -127,7 +128,61 @@ class ReplDriver:
         return user.screen.getvalue().removeprefix("> ").removesuffix("> "), self.status
 
 
-FRONTENDS = (HeadlessDriver, ReplDriver)
+class FullScreenUser:
+    """A user of the full-screen client: types lines into the input or the open dialog."""
+
+    def __init__(self, user):
+        self._user = user
+        self.screen = self
+
+    def type(self, line):
+        chat = self._user.app.chat
+        if chat.controller.requests:
+            chat.controller.answer(line)
+        else:
+            chat.prompt.put_text(line)
+            chat.prompt.send()
+
+    def interrupt(self):
+        self._user.app.chat.controller.interrupt()
+
+    def getvalue(self):
+        """The transcript, the dialog and its prompt."""
+        controller = self._user.app.chat.controller
+        first = controller.requests.first if controller else None
+        return f"{self._user.screen_text}\n{first[1].menu().prompt if first else ''}"
+
+    async def wait_for(self, text):
+        await self._user.wait_until(lambda: text in self.getvalue())
+        return self.getvalue()
+
+
+class TuiDriver:
+    """The full-screen frontend."""
+
+    name = "tui"
+    cannot: ClassVar = {"non-interactive session": "the full-screen client is always interactive"}
+    statuses: ClassVar = dict.fromkeys(("done", "failed", "timeout"), 0)
+    reply = "● {text}\n"
+
+    @asynccontextmanager
+    async def at(self, session):
+        async with full_screen(session) as user:
+            yield FullScreenUser(user)
+
+    async def show(self, session, timeout=None):
+        async with full_screen(session) as user:
+            typist = FullScreenUser(user)
+            typist.type("go")
+            await user.wait_for("> go")
+            if timeout:
+                await user.wait_for("⏺")
+                typist.interrupt()
+            await user.wait_until(lambda: not user.app.chat.controller.turns.busy)
+            return f"{user.transcript.removeprefix('> go').lstrip()}\n", 0
+
+
+FRONTENDS = (HeadlessDriver, ReplDriver, TuiDriver)
 
 
 @pytest.fixture(params=FRONTENDS, ids=lambda driver: driver.name)
@@ -339,7 +394,7 @@ async def test_12_turn_started_by_the_remote_side(frontend, tmp_path):
     async with frontend.at(session) as user:
         backend.context.remote_turn_started(make_prompt("from afar"))
         shown = await user.screen.wait_for("I began.")
-    assert shown.index("> from afar") < shown.index("ANSWER\n  I began.")
+    assert shown.index("> from afar") < shown.index(frontend.reply.format(text="I began.", segment="ANSWER").rstrip())
 
 
 @pytest.mark.req("SE-1")

@@ -16,7 +16,14 @@ SOURCE = ROOT / "src" / "ostler"
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 NUMBERED = re.compile(r"^- \*\*([A-Z]\d+)\*\* ", re.MULTILINE)
 GROUPS = ("backends", "frontends")
-PROTOCOL_MODULES = ("core/protocols.py", "core/store.py", "core/tool_source.py", "core/undo.py", "session/access.py")
+PROTOCOL_MODULES = (
+    "core/accounts.py",
+    "core/protocols.py",
+    "core/store.py",
+    "core/tool_source.py",
+    "core/undo.py",
+    "session/access.py",
+)
 
 
 def cited_invariants(source: str) -> Iterator[str]:

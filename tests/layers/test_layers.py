@@ -148,6 +148,12 @@ def test_only_the_line_client_draws_with_prompt_toolkit():
     assert found == {"frontends.repl"}
 
 
+def test_only_the_full_screen_client_draws_with_textual():
+    drawing = re.compile(r"^\s*(?:from|import) (?:textual|rich)\b", re.MULTILINE)
+    found = {package_of(module) for module, path in modules() if drawing.search(path.read_text("utf-8"))}
+    assert found == {"frontends.tui"}
+
+
 def test_all_of_the_source_is_checked():
     seen = {module for module, _ in modules()}
     assert {"ostler", "ostler.__main__", "ostler.core.protocols"} <= seen

@@ -3,10 +3,8 @@
 import pytest
 
 from ostler.core.permission import UNKNOWN_PROGRAM
-from ostler.policy import danger_programs as programs
-from ostler.policy import danger_tables
-from ostler.policy.danger_subcommands import DANGEROUS_SUBCOMMANDS
-from ostler.policy.shell import analyse, known_programs
+from ostler.policy.shell import analyse
+from ostler.policy.shell.program_table import group, known_programs, rows, with_dangerous_subcommands
 
 EXISTING = {"/w", "/w/notes.txt"}
 
@@ -140,10 +138,10 @@ def test_danger_is_reported_per_command():
 
 
 def test_known_programs_are_not_in_other_tables():
-    names = known_programs.load_known_programs()
+    names = known_programs()
     assert len(names) > 1500
-    assert sorted(names & set(danger_tables.ALWAYS_DANGEROUS)) == []
-    assert sorted(names & set(known_programs.load_known_verbs())) == []
+    assert sorted(names & set(rows("always"))) == []
+    assert sorted(names & set(rows("verbs"))) == []
 
 
 @pytest.mark.parametrize(
@@ -171,12 +169,12 @@ def test_help_and_dry_runs_are_ordinary_unless_they_belong_to_another_command(li
 @pytest.mark.req("SH-5")
 @pytest.mark.parametrize("word", ["$(cat f)", "$OPTS", '"${OPTS[@]}"', "-$X", "--$X"])
 def test_option_known_only_at_run_time_needs_approval(word):
-    assert [name for name in sorted(programs.OPTION_DRIVEN) if verdict(f"{name} {word} x") != "confirm"] == []
+    assert [name for name in sorted(group("option-driven")) if verdict(f"{name} {word} x") != "confirm"] == []
 
 
 @pytest.mark.req("SH-5")
 def test_subcommand_known_only_at_run_time_needs_approval():
-    assert [name for name in DANGEROUS_SUBCOMMANDS if verdict(f"{name} $ACTION x") != "confirm"] == []
+    assert [name for name in with_dangerous_subcommands() if verdict(f"{name} $ACTION x") != "confirm"] == []
 
 
 @pytest.mark.parametrize(

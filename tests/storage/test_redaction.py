@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ostler.app.chat import _contains_secret
+from ostler.app.chat import contains_secret
 from ostler.settings.known_secrets import secrets_in_use
 from ostler.settings.load import load
 from ostler.storage.redaction import make_redactor
@@ -86,9 +86,9 @@ def test_harmless_values_are_not_secrets(tmp_path):
 def test_prompt_with_a_secret_is_detected(tmp_path, monkeypatch):
     monkeypatch.setenv("OSTLER_API_KEY", 'sk-"planted"-0123456789')
     settings = load(tmp_path, {"HOME": str(tmp_path)})
-    assert _contains_secret(settings, "", 'is sk-"planted"-0123456789 it?')
-    assert _contains_secret(settings, "given-as-a-flag", "given-as-a-flag")
-    assert not _contains_secret(settings, "", "is it?")
+    assert contains_secret(settings, "", 'is sk-"planted"-0123456789 it?')
+    assert contains_secret(settings, "given-as-a-flag", "given-as-a-flag")
+    assert not contains_secret(settings, "", "is it?")
 
 
 @pytest.mark.parametrize("name", ["PWD", "OLDPWD"])

@@ -5,7 +5,9 @@ import msgspec
 from ostler.core.permission import Need, Permission, PolicyAction, Rule, Verdict
 from ostler.policy.permission_rules import last_match
 from ostler.policy.presets import BASELINE
+from ostler.policy.shell import analyse
 from ostler.policy.verdict import Policy, evaluate_permission, needs_to_approve
+from ostler.settings.schema import SecurityConfig
 
 Rules = tuple[Rule, ...]
 
@@ -17,10 +19,24 @@ class Explanation(msgspec.Struct, frozen=True):
     lines: list[str]
 
 
-def explain(permission: Permission, policy: Policy, grants: Rules) -> Explanation:
+def explain(permission: Permission, policy: Policy, grants: Rules, *, danger_source: str = "") -> Explanation:
     """Evaluate a permission and explain the verdict; `grants` are the standing rules of the user."""
     verdict = evaluate_permission(permission, policy, grants=grants)
-    return Explanation(verdict.action, _verdict_lines(permission, verdict, policy, grants))
+    lines = _verdict_lines(permission, verdict, policy, grants)
+    if danger_source:
+        lines += ["", f"Source of the danger check: {danger_source}"]
+    return Explanation(verdict.action, lines + _remedy(permission, verdict, policy, grants))
+
+
+def find_danger_source(command: str, cwd: str, security: SecurityConfig) -> str:
+    """Return the row or function that makes the danger check flag a shell command, or an empty string."""
+    analysis = analyse(
+        command,
+        cwd=cwd,
+        danger_patterns=security.danger_patterns,
+        blacklist_patterns=security.blacklist_patterns,
+    )
+    return analysis.source
 
 
 def _verdict_lines(permission: Permission, outcome: Verdict, policy: Policy, standing_rules: Rules) -> list[str]:
@@ -32,7 +48,7 @@ def _verdict_lines(permission: Permission, outcome: Verdict, policy: Policy, sta
         verdict = evaluate_permission(Permission("", (need,)), policy, grants=standing_rules)
         lines.append(f"  {need.key} {need.subject}".rstrip())
         lines += [f"    {step.name:<18} {step.action:<6} {step.reason}".rstrip() for step in verdict.steps]
-    return lines + _remedy(permission, outcome, policy, standing_rules)
+    return lines
 
 
 def _remedy(permission: Permission, outcome: Verdict, policy: Policy, standing_rules: Rules) -> list[str]:

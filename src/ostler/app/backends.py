@@ -1,4 +1,4 @@
-"""Makes the backend of a session: the engine with a model, an ACP agent, or none."""
+"""Makes the backend of a session: the engine with a model, an ACP agent, Agent Zero, or none."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ostler.workspace.session_undo import SessionUndo
 
 ACP_PREFIX = "acp:"
+ZERO = "agent_zero"
 
 
 class BackendKind(msgspec.Struct, frozen=True):
@@ -38,7 +39,11 @@ class BackendKind(msgspec.Struct, frozen=True):
     takes_model: bool = False
 
 
-_KINDS = {"engine": BackendKind(takes_model=True), "acp": BackendKind(runs_own_tools=True, has_own_history=True)}
+_KINDS = {
+    "engine": BackendKind(takes_model=True),
+    "acp": BackendKind(runs_own_tools=True, has_own_history=True),
+    ZERO: BackendKind(has_own_history=True),
+}
 
 
 def backend_kind(name: str) -> BackendKind:
@@ -102,12 +107,14 @@ class BackendMaker:
             return MadeBackend(name, self._custom, draft.tools)
         if name.startswith(ACP_PREFIX) and draft.workspace:
             return self._make_acp(draft, draft.workspace)
+        if name == ZERO and draft.workspace:
+            return self._make_zero(draft, draft.workspace)
         if name == "none":
             from ostler.backends.none import NoBackend
 
             return MadeBackend(name, NoBackend(), draft.tools)
         if name != "engine":
-            raise UsageError(f"unknown backend {name!r}", hint="use engine, acp:NAME or none")
+            raise UsageError(f"unknown backend {name!r}", hint="use engine, acp:NAME, agent_zero or none")
         return MadeBackend(name, await self._make_engine(draft), draft.tools)
 
     def _make_acp(self, draft: SessionDraft, workspace: Workspace) -> MadeBackend:
@@ -116,6 +123,12 @@ class BackendMaker:
         parts = make_acp_parts(draft.project, draft.request, workspace, draft.options.model)
         self._notify(own_tools_note(parts.agent, ephemeral=draft.options.ephemeral))
         return MadeBackend(parts.name, parts.backend, parts.tools)
+
+    def _make_zero(self, draft: SessionDraft, workspace: Workspace) -> MadeBackend:
+        from ostler.app.zero_backend import ZeroParts
+
+        parts = ZeroParts(draft.project, draft.request, workspace, draft.access, self._notify)
+        return MadeBackend(ZERO, parts.backend, parts.tools)
 
     async def _make_engine(self, draft: SessionDraft) -> Backend:
         settings, options, access = draft.project.settings, draft.options, draft.access

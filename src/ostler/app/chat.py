@@ -35,6 +35,7 @@ class ChatClient(msgspec.Struct, frozen=True):
     options: RunOptions
     resume: str = ""
     plain: bool = False
+    is_default: bool = False  # started without a command, so that the settings choose the frontend
 
     def run(self) -> int:
         """Run until the user exits and return the exit status. Errors before the first prompt are raised."""
@@ -50,6 +51,10 @@ class ChatClient(msgspec.Struct, frozen=True):
         paint = Styler(editor and is_colour_enabled(sys.stdout, os.environ), columns=columns)
         settings = load_settings(cwd, trust=self.options.trust)
         ui = settings.config.ui
+        if self.is_default and editor and ui.frontend == "tui":
+            from ostler.app.tui import FullScreenClient
+
+            return await FullScreenClient(self.options, self.resume).run_async()
         paint.theme = ui.theme if ui.theme in THEMES else paint.theme
         console = self._make_editor_console(cwd, paint, settings) if editor else _make_plain_console()
 
@@ -75,7 +80,7 @@ class ChatClient(msgspec.Struct, frozen=True):
         ui = settings.config.ui
         vi = ui.keys.get("editing") == "vi"
         console = LineEditorConsole(sys.stdout, history, colour=paint.enabled, vi=vi, bell=ui.bell)
-        console.is_sensitive = partial(_contains_secret, settings, self.options.model.get("api_key", ""))
+        console.is_sensitive = partial(contains_secret, settings, self.options.model.get("api_key", ""))
         return console
 
 
@@ -104,7 +109,7 @@ class LazySessionManager:
         await self._manager.delete(session_id)
 
 
-def _contains_secret(settings: Settings, api_key: str, text: str) -> bool:
+def contains_secret(settings: Settings, api_key: str, text: str) -> bool:
     """Return whether a prompt contains a known secret."""
     from ostler.settings.known_secrets import secrets_in_use
     from ostler.text.secret_masker import SecretMasker

@@ -108,7 +108,7 @@ async def open_manual_calls(
 
 async def explain_call(options: RunOptions, call: ToolCall, *, interactive: bool) -> "Explanation":
     """Explain what the policy of a session decides about a call, without running it."""
-    from ostler.access.explanation import explain
+    from ostler.access.explanation import explain, find_danger_source
 
     project = Project.load(options.cwd, trust=options.trust)
     workspace = make_workspace(project, options, interactive=interactive)
@@ -117,4 +117,6 @@ async def explain_call(options: RunOptions, call: ToolCall, *, interactive: bool
     finally:
         await workspace.aclose()
     policy = make_policy(project.settings, options, interactive=interactive)
-    return explain(permission, policy, tuple(project.grants().rules()))
+    command = str(call.arguments.get("command", "")) if call.tool == "bash" else ""
+    source = find_danger_source(command, project.root, project.settings.config.security)
+    return explain(permission, policy, tuple(project.grants().rules()), danger_source=source)

@@ -38,7 +38,7 @@ def add_workspace(parser: argparse.ArgumentParser) -> None:
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
-    text = "backend: engine (default) or acp:NAME for an ACP agent; a resumed session keeps its backend"
+    text = "backend: engine (default), acp:NAME for an ACP agent or agent_zero; a resumed session keeps its backend"
     parser.add_argument("--backend", metavar="NAME", default="", help=text)
 
 
@@ -140,6 +140,11 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limit_options(parser: argparse.ArgumentParser) -> None:
+    add_turn_limits(parser)
+    parser.add_argument("--ephemeral", action="store_true", help="do not save the session")
+
+
+def add_turn_limits(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("limits of a turn")
     group.add_argument(
         "--max-steps", "--max-turns", metavar="N", type=count, default=0, help="maximum number of model calls"
@@ -149,7 +154,6 @@ def add_limit_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--max-cost", metavar="USD", type=dollars, default=0, help="maximum cost in US dollars")
     group.add_argument("--max-time", metavar="SECONDS", type=seconds, default=0, help="maximum duration")
-    parser.add_argument("--ephemeral", action="store_true", help="do not save the session")
 
 
 def run_options(args: argparse.Namespace) -> RunOptions:

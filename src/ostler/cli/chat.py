@@ -17,7 +17,16 @@ EPILOG = "At the prompt: /help lists the commands, !command runs a shell command
 
 
 def main(arguments: list[str]) -> int:
-    """Parse the arguments and run the interactive client until the user exits."""
+    """Parse the arguments and run the line client until the user exits."""
+    return _run(arguments, is_default=False)
+
+
+def default(arguments: list[str]) -> int:
+    """Run the client that the settings choose (`ui.frontend`)."""
+    return _run(arguments, is_default=True)
+
+
+def _run(arguments: list[str], *, is_default: bool) -> int:
     parser = Parser("ostler chat", description="Start an interactive session in this workspace.", epilog=EPILOG)
     parser.add_argument("--plain", action="store_true", help="print plain lines only, with numbered menus")
     add_resume_options(parser)
@@ -32,4 +41,4 @@ def main(arguments: list[str]) -> int:
 
     from ostler.app.chat import ChatClient
 
-    return ChatClient(run_options(args), args.resume or "", args.plain).run()
+    return ChatClient(run_options(args), args.resume or "", args.plain, is_default).run()

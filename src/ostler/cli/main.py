@@ -5,6 +5,7 @@ import sys
 # Name: (module, or module:function if it is not `main`; description).
 COMMANDS = {
     "chat": ("ostler.cli.chat", "start an interactive session (default in a terminal)"),
+    "tui": ("ostler.cli.tui", "start the full-screen client"),
     "run": ("ostler.cli.run", "run one prompt non-interactively, for scripts and pipes"),
     "demo": ("ostler.cli.demo", "watch the agent fix a failing test in a temporary folder"),
     "tool": ("ostler.cli.tool", "list, show or call tools without a model"),
@@ -14,8 +15,11 @@ COMMANDS = {
         "list, show, search, export, import, fork, rename, repair or delete sessions, and show statistics",
     ),
     "acp": ("ostler.cli.acp", "use the Agent Client Protocol: serve an editor, run or test an agent"),
+    "zero": ("ostler.cli.zero", "work with an Agent Zero server, and let it use tools of this machine"),
     "mcp": ("ostler.cli.mcp", "list, add, remove or test MCP servers; serve Ostler's tools to MCP clients"),
-    "serve": ("ostler.cli.serve", "print the JSON Schema of the server protocol; the server itself is not finished"),
+    "serve": ("ostler.cli.serve", "run the agent loop for clients that run the tools on their own machine"),
+    "login": ("ostler.cli.login", "store the token of a server, or list the servers"),
+    "logout": ("ostler.cli.login:logout", "revoke and delete the token of a server"),
     "config": ("ostler.cli.config", "show or check the settings, print their JSON Schema"),
     "permissions": ("ostler.cli.permissions", "explain permission decisions, list or revoke rules"),
     "undo": ("ostler.cli.undo", "undo the file changes of a turn"),
@@ -49,12 +53,12 @@ def help_text() -> str:
 def dispatch(arguments: list[str]) -> int:
     """Run the command that the arguments name and return its exit status."""
     if not arguments and _in_terminal():
-        return _run_command("chat", [])
+        return run_main("ostler.cli.chat:default", [])
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         sys.stdout.write(help_text())
         return 0
     if arguments[0].startswith("-"):
-        return _run_command("chat", arguments)
+        return run_main("ostler.cli.chat:default", arguments)
     name, rest = arguments[0], arguments[1:]
     if name not in COMMANDS:
         return _report_unknown(name)

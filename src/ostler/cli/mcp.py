@@ -138,6 +138,7 @@ def _test(args: Namespace) -> int:
 
 def _token(args: Namespace) -> int:
     from ostler.app.tool_host import open_credentials
+    from ostler.cli.stdin import read_secret
     from ostler.knowledge.trusted_settings import load_settings
     from ostler.mcp.configured_servers import server_entries, token_name
     from ostler.settings.project_paths import workspace_path
@@ -152,20 +153,12 @@ def _token(args: Namespace) -> int:
         found = open_credentials().delete(name)
         sys.stdout.write(f"deleted the token for {name.account}\n" if found else f"no token for {name.account}\n")
         return 0
-    token = _read_token(name.account)
+    token = read_secret(f"Token for {name.account}: ").strip()
     if not token or not token.isprintable() or " " in token:
         raise UsageError("the token is empty or contains spaces", hint="pass only the token, without Bearer")
     open_credentials().set(name, token)
     sys.stdout.write(f"stored the token for {name.account}\n")
     return 0
-
-
-def _read_token(account: str) -> str:
-    if sys.stdin.isatty():
-        from getpass import getpass
-
-        return getpass(f"Token for {account}: ").strip()
-    return sys.stdin.readline(64 * 1024).strip()
 
 
 def _serve(arguments: list[str]) -> int:

@@ -1,20 +1,85 @@
-"""`ostler serve`: prints the JSON Schema of the server protocol."""
+"""`ostler serve`: runs the server, prints the JSON Schema of its protocol, and manages the tokens of users."""
 
 import json
 import sys
 
-from ostler.cli.arguments import Parser
+from ostler.cli.arguments import Parser, add_model, add_turn_limits, add_workspace, model_flags
 
-DESCRIPTION = "Run the agent loop for clients that run the tools on their own machine."
+USAGE = """ostler serve [OPTIONS]
+       ostler serve token issue|list|revoke
+       ostler serve schema"""
+DESCRIPTION = """Run the agent loop for clients that run the tools on their own machine. `token` manages the tokens of
+users, and `schema` prints the JSON Schema of the messages, which docs/server-protocol.md describes."""
 
 
 def main(arguments: list[str]) -> int:
-    """Parse the arguments and run a subcommand."""
+    """Parse the arguments and run the server or a subcommand."""
+    return _subcommand(arguments) if arguments[:1] in (["schema"], ["token"]) else _serve(arguments)
+
+
+def _subcommand(arguments: list[str]) -> int:
+    from ostler.cli.serve_token import add_token_parser, run_token
+
     parser = Parser("ostler serve", description=DESCRIPTION)
-    actions = parser.add_subparsers(dest="action", required=True, metavar="schema")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="schema|token")
     actions.add_parser("schema", help="print the JSON Schema of the messages")
-    parser.parse_args(arguments)
-    return _schema()
+    add_token_parser(actions)
+    args = parser.parse_args(arguments)
+    return run_token(args) if args.action == "token" else _schema()
+
+
+def _serve(arguments: list[str]) -> int:
+    parser = Parser("ostler serve", usage=USAGE, description=DESCRIPTION)
+    parser.add_argument("--bind", metavar="HOST:PORT", default="", help="address (default: 127.0.0.1:8034)")
+    parser.add_argument("--tls-cert", metavar="FILE", default="", help="certificate chain for TLS")
+    parser.add_argument("--tls-key", metavar="FILE", default="", help="private key for TLS")
+    parser.add_argument(
+        "--allow-plain", action="store_true", help="let other machines connect without TLS, behind a proxy that adds it"
+    )
+    parser.add_argument(
+        "--name", metavar="HOST", action="append", default=[], help="further name of the server; repeatable"
+    )
+    parser.add_argument("--database", metavar="FILE", default="", help="SQLite file (default: in ~/.ostler)")
+    parser.add_argument(
+        "--expire",
+        metavar="DAYS",
+        type=_days,
+        default=30.0,
+        help="delete sessions not used for this time (default: 30)",
+    )
+    add_workspace(parser)
+    add_model(parser)
+    add_turn_limits(parser)
+    args = parser.parse_args(arguments)
+
+    from ostler.app.server import ServeOptions, run_server
+    from ostler.settings.run_options import RunOptions
+
+    run = RunOptions(
+        cwd=args.cwd,
+        model=model_flags(args),
+        max_steps=args.max_steps,
+        max_tokens=args.max_tokens,
+        max_cost=args.max_cost,
+        max_time=args.max_time,
+    )
+    options = ServeOptions(
+        bind=args.bind,
+        certificate=args.tls_cert,
+        key=args.tls_key,
+        allow_plain=args.allow_plain,
+        names=tuple(args.name),
+        database=args.database,
+        expire_days=args.expire,
+    )
+    return run_server(run, options)
+
+
+def _days(text: str) -> float:
+    days = float(text)
+    if not 0 < days < 100_000:
+        raise ValueError
+    return days
 
 
 def _schema() -> int:

@@ -36,6 +36,15 @@ def read_stdin(max_bytes: int = -1, *, errors: str = "replace") -> str:
     return data.decode("utf-8", errors)
 
 
+def read_secret(prompt: str) -> str:
+    """Read a key or token from the terminal without showing it, or from the first line of standard input."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        from getpass import getpass
+
+        return getpass(prompt)
+    return sys.stdin.readline(64 * 1024) if sys.stdin else ""
+
+
 async def read_lines(source: int) -> AsyncIterator[str]:
     """Yield the lines that are not blank until the pipe ends; invalid UTF-8 becomes surrogate escapes."""
     import asyncio

@@ -358,10 +358,14 @@ class ServerStateChanged(PersistedEvent, frozen=True):
 
 
 class RemoteCursor(PersistedEvent, frozen=True, tag="far_mark"):
-    """How far a remote backend has read the remote side's own log."""
+    """How far a remote backend has read the remote side's own log.
+
+    `described` is the signature of the workspace description that the remote side has, if it got one.
+    """
 
     epoch: str
     seq: int
+    described: str = ""
 
 
 class TurnEnded(PersistedEvent, frozen=True):

@@ -71,8 +71,7 @@ class Backend(Protocol):
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
         """Run one turn. With None, follow the turn that the remote side started.
 
-        After a takeover, None also means: continue the turn that the records hold, including its calls without a
-        result. The session asks for it only if `SessionInfo.can_take_over` is set, else it ends the turn.
+        After a takeover (`SessionInfo.can_take_over`), None also means: continue the recorded turn and its open calls.
         """
 
     async def apply(self, change: SessionChange) -> bool:

@@ -46,14 +46,17 @@ class Dialer:
         try:
             async with asyncio.timeout(self._timeout):
                 if self._proxy is None:
-                    return await self._connect_direct(self.origin, tls=self.origin.scheme == "https")
-                return await self._connect_via_proxy(self._proxy, tunnel=tunnel)
+                    connection = await self._connect_direct(self.origin, tls=self.origin.scheme == "https")
+                else:
+                    connection = await self._connect_via_proxy(self._proxy, tunnel=tunnel)
         except TimeoutError:
             raise BackendError(
                 f"{self.origin.address} did not accept a connection within {self._timeout:g} s",
                 code="timeout",
                 hint="check the base URL, the network and the proxy settings",
             ) from None
+        self._check_fingerprint(connection)
+        return connection
 
     def early_close_error(self, error: OSError | None) -> BackendError | None:
         """Return why a TLS connection may have been closed before any response, or None without TLS."""
@@ -154,6 +157,18 @@ class Dialer:
                     raise broken
         except (h11.RemoteProtocolError, OSError):
             raise broken from None
+
+    def _check_fingerprint(self, connection: SocketConnection) -> None:
+        if self._tls_files is None or not self._tls_files.fingerprint:
+            return
+        from ostler.http.tls import check_fingerprint
+
+        tls = connection.transport.get_extra_info("ssl_object")
+        try:
+            check_fingerprint(self.origin, tls, self._tls_files.fingerprint)
+        except BackendError:
+            connection.abort()
+            raise
 
     def _get_ssl_context(self) -> ssl.SSLContext:
         from ostler.http.tls import TlsFiles, make_ssl_context

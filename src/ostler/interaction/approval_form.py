@@ -89,6 +89,10 @@ class ApprovalForm:
         """Return the keys of the answers that apply to more than this call."""
         return tuple(key for key, option in self._options.items() if option.kind in SCOPES)
 
+    def denying_keys(self) -> tuple[str, ...]:
+        """Return the keys of the answers that deny the request."""
+        return (MESSAGE_KEY, *(key for key, option in self._options.items() if option.kind.startswith("deny")))
+
     def answers(self) -> tuple[tuple[str, str], ...]:
         """Return the keys and labels of all answers."""
         answers = tuple((key, escape_invisible(option.label)) for key, option in self._options.items())

@@ -37,6 +37,9 @@ class OpenRequests:
     def __bool__(self) -> bool:
         return bool(self._forms)
 
+    def __len__(self) -> int:
+        return len(self._forms)
+
     @property
     def has_unanswered(self) -> bool:
         """Whether a request still needs an answer; one that was just answered does not."""

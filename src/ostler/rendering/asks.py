@@ -10,17 +10,18 @@ from ostler.core.events import PermissionAsked
 from ostler.core.permission import Need, Permission
 from ostler.rendering.blocks import render_display_block
 from ostler.rendering.diffs import has_crlf, render_diff_for_approval
+from ostler.rendering.side_by_side import MIN_COLUMNS, render_side_by_side
 from ostler.rendering.style import Styler
 from ostler.session.answer_options import unnamed_rules
 from ostler.text.sanitise import escape_invisible
 
 
-def render_ask(ask: PermissionAsked, paint: Styler) -> list[str]:
-    """Render an approval request without its answers."""
+def render_ask(ask: PermissionAsked, paint: Styler, *, side_by_side: int = 0) -> list[str]:
+    """Render an approval request without its answers. `side_by_side` is the width of diffs in two columns."""
     permission = ask.permission
     lines = [paint(line, "bold", "yellow") for line in _hanging_lines("? ", permission.title)]
     for block in permission.preview.blocks:
-        lines += [f"  {line}" for line in _preview_lines(block, permission.title, paint)]
+        lines += [f"  {line}" for line in _preview_lines(block, permission.title, paint, side_by_side)]
     if permission.reason and not _shows_reason(permission):
         lines += _hanging_lines("  the model's reason: ", permission.reason)
     lines += [line for need in dict.fromkeys(permission.needs) for line in _need_lines(need, permission.title, paint)]
@@ -43,14 +44,14 @@ def _hanging_lines(prefix: str, text: str) -> list[str]:
     return [prefix + first, *(" " * len(prefix) + line for line in more)]
 
 
-def _preview_lines(block: DisplayBlock, title: str, paint: Styler) -> list[str]:
+def _preview_lines(block: DisplayBlock, title: str, paint: Styler, side_by_side: int) -> list[str]:
     """Render one block of the preview, without fields that repeat the end of the title."""
     match block:
         case DisplayDiff(path, diff, operation, additions, deletions, truncated):
             head = f"{escape_invisible(path)}: {_planned(operation)}, +{additions} -{deletions}"
             truncation = [paint("[diff truncated: it is too long to show]", "red")] if truncated else []
             crlf = [paint("lines end with \\r\\n", "dim")] if has_crlf(diff) else []
-            return [head, *crlf, *render_diff_for_approval(diff, paint), *truncation]
+            return [head, *crlf, *_diff_lines(diff, paint, side_by_side), *truncation]
         case DisplayFields(pairs):
             shown = ((name, value) for name, value in pairs if not title.endswith(f" {value}"))
             return [line for name, value in shown for line in _hanging_lines(f"{name}: ", value)]
@@ -58,6 +59,12 @@ def _preview_lines(block: DisplayBlock, title: str, paint: Styler) -> list[str]:
             return escape_invisible(text).splitlines()
         case _:
             return render_display_block(block, paint, full=True)
+
+
+def _diff_lines(diff: str, paint: Styler, side_by_side: int) -> list[str]:
+    if side_by_side < MIN_COLUMNS:
+        return render_diff_for_approval(diff, paint)
+    return render_side_by_side(diff.replace("\r\n", "\n") if has_crlf(diff) else diff, paint, side_by_side)
 
 
 def _planned(operation: str) -> str:

@@ -195,9 +195,9 @@ class CacheConfig(ConfigSection, frozen=True):
 class UiConfig(ConfigSection, frozen=True):
     """The user interface.
 
-    frontend: Frontend that `ostler` opens; so far only chat is available.
-    theme: Colour theme: dark, light or mono.
-    keys: Key settings by name; `"editing": "vi"` selects vi keys.
+    frontend: Frontend that `ostler` opens: chat or tui (full screen).
+    theme: Colour theme: dark, light or mono; the full-screen client has more.
+    keys: Keys of the full-screen client by action; `"editing": "vi"` selects vi keys everywhere.
     details: Whether tool calls are shown in full.
     bell: Whether the terminal bell rings when your input is needed.
     arcade: Game to play while you wait (not used yet).
@@ -270,7 +270,7 @@ class ConfigFile(CommonConfig, frozen=True, rename={"schema_url": "$schema"}):
     logs: Where the log is stored, how large it may grow, and how many old logs to keep.
     cache: Where the cache is stored, for how long, and how large it may grow.
     ui: The user interface.
-    connection: How to reach Agent Zero (not used yet).
+    connection: How to reach Agent Zero.
     context: What to redact, and what Agent Zero receives about the workspace (not used yet).
     server: Settings of Ostler's server (not used yet).
     agent_servers: ACP agents by name; the first is the default.

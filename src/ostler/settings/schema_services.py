@@ -104,7 +104,7 @@ class McpServerConfig(ConfigSection, frozen=True):
 
 
 class ConnectionConfig(ConfigSection, frozen=True):
-    """How to reach Agent Zero (not used yet).
+    """How to reach Agent Zero.
 
     api_url: Complete URL to which messages are posted.
     api_key: API key, preferably as {env:NAME} or {file:path}.
@@ -115,8 +115,8 @@ class ConnectionConfig(ConfigSection, frozen=True):
     lifetime_hours: Hours for which Agent Zero stores the conversation.
     stream: Whether to request a stream.
     stream_mode: Format of the stream.
-    timeout_seconds: Seconds to wait for an answer; 0 means no limit.
-    keepalive_seconds: Seconds between keep-alive messages while waiting.
+    timeout_seconds: Seconds of silence after which a request fails; 0 means no limit.
+    keepalive_seconds: Seconds between notices while waiting.
     max_wait_seconds: Seconds after which a turn is cancelled; 0 means never.
     send_tool_results: Whether to send tool results back.
     project: Project to work in.
@@ -134,7 +134,7 @@ class ConnectionConfig(ConfigSection, frozen=True):
     lifetime_hours: PositiveInt = 24
     stream: bool | None = None
     stream_mode: Literal["auto", "sse", "jsonl"] = "auto"
-    timeout_seconds: Seconds = 30
+    timeout_seconds: Seconds = 0
     keepalive_seconds: Seconds = 5
     max_wait_seconds: Seconds = 0
     send_tool_results: bool = True

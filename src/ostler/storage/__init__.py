@@ -1,1 +1,1 @@
-"""Stores of sessions: the user's files as the settings say, and the database of a server."""
+"""Stores of sessions: the user's files as the settings say, and the database of a server with its accounts."""

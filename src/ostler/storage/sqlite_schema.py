@@ -19,7 +19,17 @@ CREATE TABLE messages(
 CREATE INDEX messages_of_session ON messages(session);
 CREATE VIRTUAL TABLE words USING fts5(text, tokenize = "unicode61 remove_diacritics 2");
 """
-MIGRATIONS = (_SESSIONS,)  # the n-th script makes schema n; a published script is never changed
+_ACCOUNTS = """
+CREATE TABLE users(name TEXT PRIMARY KEY, created REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE tokens(
+  id TEXT PRIMARY KEY, user TEXT NOT NULL REFERENCES users(name), hash BLOB NOT NULL, scopes TEXT NOT NULL,
+  label TEXT NOT NULL, created REAL NOT NULL, expires REAL NOT NULL, revoked REAL NOT NULL DEFAULT 0,
+  used REAL NOT NULL DEFAULT 0) WITHOUT ROWID;
+CREATE TABLE pairings(
+  id TEXT PRIMARY KEY, user TEXT NOT NULL REFERENCES users(name), hash BLOB NOT NULL, expires REAL NOT NULL,
+  token_lifetime REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+"""
+MIGRATIONS = (_SESSIONS, _ACCOUNTS)  # the n-th script makes schema n; a published script is never changed
 
 
 def migrate(db: sqlite3.Connection, name: str) -> None:

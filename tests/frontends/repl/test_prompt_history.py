@@ -3,9 +3,10 @@
 import pytest
 
 from ostler.core.events import Notice, Reverted
-from ostler.frontends.repl import prompt_history, replay_buffer
-from ostler.frontends.repl.prompt_history import open_history
+from ostler.frontends.repl import replay_buffer
+from ostler.frontends.repl.history_file import open_history
 from ostler.frontends.repl.replay_buffer import ReplayBuffer
+from ostler.interaction import prompt_history
 from ostler.rendering.style import Styler
 
 PLAIN = Styler(enabled=False)

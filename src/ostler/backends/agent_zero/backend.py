@@ -85,8 +85,11 @@ class AgentZeroBackend:
             for index in records.indexes_of(("tool_called",))
             if isinstance(event := records[index].event, ToolCalled)
         }
-        self._resumed_id = "" if self._plan.forked else self._stored_conversation()
-        if self._plan.forked and self._stored_conversation():
+        stored = self._stored_conversation()
+        self._resumed_id = "" if self._plan.forked else stored.epoch
+        if self._context_sender is not None and not self._plan.forked:
+            self._context_sender.restore(stored.epoch, stored.described)
+        if self._plan.forked and stored.epoch:
             text = "Agent Zero cannot copy a conversation; this copy starts a new one without the earlier messages"
             context.emit(Notice("warning", text))
         self._begin_turn()
@@ -145,7 +148,6 @@ class AgentZeroBackend:
         self._context.emit(Waiting(seconds, f"Agent Zero at {self._plan.address} has been working for {seconds:.0f} s"))
 
     def on_conversation(self, context_id: str) -> None:
-        self._resumed_id = ""
         self._context.emit(RemoteCursor(context_id, 0))
 
     def on_notice(self, text: str, *, is_warning: bool = False) -> None:
@@ -191,11 +193,11 @@ class AgentZeroBackend:
     async def _send(self, transport: ZeroTransport, prompt: Prompt) -> None:
         notes, context = self._context.unsent_notes(), None
         if self._context_sender is not None:
-            is_resumed = bool(self._resumed_id)
-            context = await self._context_sender.for_prompt(transport.context_id, is_resumed=is_resumed)
+            context = await self._context_sender.for_prompt(transport.context_id)
         await transport.run(make_message(prompt, notes, context.text if context else ""))
         if context is not None and self._context_sender is not None:
             self._context_sender.on_sent(context, transport.context_id)
+            self._context.emit(RemoteCursor(transport.context_id, 0, context.signature))
 
     async def _run_command(self, transport: ZeroTransport, prompt: Prompt) -> TurnEnded | None:
         """Run a slash command of this backend; None if the prompt is not one."""
@@ -261,9 +263,11 @@ class AgentZeroBackend:
         result = ToolResult(call.id, "ok" if event.ok else "failed", event.text, display)
         self._context.emit(ToolFinished(result))
 
-    def _stored_conversation(self) -> str:
-        stored = [event.epoch for event in self._context.events() if isinstance(event, RemoteCursor)]
-        return stored[-1] if stored else ""
+    def _stored_conversation(self) -> RemoteCursor:
+        stored = [event for event in self._context.events() if isinstance(event, RemoteCursor)]
+        last = stored[-1] if stored else RemoteCursor("", 0)
+        described = [event.described for event in stored if event.epoch == last.epoch and event.described]
+        return RemoteCursor(last.epoch, last.seq, described[-1] if described else "")
 
     def _info(self) -> SessionInfo:
         transport = self._transport

@@ -27,22 +27,23 @@ class ContextSender:
         self._source = source
         self._mode = mode
         self._is_requested = False
-        self._sent: tuple[str, str] | None = None  # conversation and signature
+        self._sent = ("", "")  # conversation and signature
 
     def request(self) -> None:
         """Send the description with the next prompt, whatever the mode is."""
         self._is_requested = True
 
-    async def for_prompt(self, context_id: str, *, is_resumed: bool) -> WorkspaceContext | None:
-        """Return the description to send, or None. `is_resumed`: an earlier process started this conversation."""
-        if self._mode == "manual" and not self._is_requested:
-            return None
-        sent_here = self._sent is not None and self._sent[0] == context_id and bool(context_id)
-        if self._mode == "once" and not self._is_requested and (sent_here or (context_id and is_resumed)):
+    def restore(self, context_id: str, signature: str) -> None:
+        """Set what an earlier process sent to this conversation."""
+        self._sent = (context_id, signature)
+
+    async def for_prompt(self, context_id: str) -> WorkspaceContext | None:
+        """Return the description to send, or None."""
+        sent = self._sent[1] if context_id and self._sent[0] == context_id else ""
+        if not self._is_requested and (self._mode == "manual" or (self._mode == "once" and sent)):
             return None
         context = await self._source.build()
-        unchanged = sent_here and self._sent is not None and self._sent[1] == context.signature
-        if self._mode == "on_change" and unchanged and not self._is_requested:
+        if not context.text or (self._mode == "on_change" and sent == context.signature and not self._is_requested):
             return None
         return context
 

@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
-import msgspec
-
 from ostler.core.events import (
     Envelope,
     Event,
@@ -29,6 +27,7 @@ from ostler.frontends.repl.console import (
 from ostler.frontends.repl.dialogs import DialogQueue
 from ostler.frontends.repl.replay_buffer import ReplayBuffer
 from ostler.frontends.repl.status_line import StatusLine
+from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.completion import CompletionSource
 from ostler.interaction.dispatcher import CommandDispatcher
 from ostler.interaction.results import (
@@ -54,13 +53,6 @@ from ostler.text.sanitise import sanitise
 EXIT_HINT = "press Ctrl-C again to quit"
 NEW_SESSION_HINT = "new sessions use it; start one with /new"
 ALERT_AFTER_SECONDS = 5.0
-
-
-class ChatExit(msgspec.Struct, frozen=True):
-    """How a chat ended. Without a status, continue with `session`, or with a new one if it is empty."""
-
-    status: int | None
-    session: str = ""
 
 
 class ChatController:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ostler.core.errors import UsageError
 from ostler.frontends.repl.console import IDLE_MENU, ConsoleEvent, ExitRequested, LineEntered, SteerEntered
+from ostler.frontends.repl.history_file import open_history
 from ostler.frontends.repl.key_bindings import make_key_bindings, set_key_timeouts
-from ostler.frontends.repl.prompt_history import is_recallable, open_history
 from ostler.frontends.repl.reflow import backspace_crosses_wrap, erase_sequence, extra_rows, terminal_reflows
 from ostler.frontends.repl.saved_draft import SavedDraft
 from ostler.interaction.answer_keys import AnswerKeyFilter
 from ostler.interaction.answer_menu import AnswerMenu
 from ostler.interaction.pastes import PasteStore
+from ostler.interaction.prompt_history import is_recallable
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip, width
 

@@ -32,6 +32,7 @@ class ServingConfig(msgspec.Struct, frozen=True, kw_only=True):
     replay_records: int = 50_000
     connections_per_session: int = 64
     connections_per_user: int = 2000
+    open_sessions_per_user: int = 1000
 
     def limits(self) -> ServerLimits:
         """Return the limits that clients are told."""

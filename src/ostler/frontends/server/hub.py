@@ -35,12 +35,17 @@ OpenSession = Callable[[str, OpenSessionRequest, ToolRunner], Awaitable[Session]
 
 
 class ServerParts(msgspec.Struct, frozen=True):
-    """What all sessions of a server share. `open_session` gets the owner, the request and the tools."""
+    """What all sessions of a server share. `open_session` gets the owner, the request and the tools.
+
+    `open_chat` opens a session without tools that is not stored, for a user. `models` are the names to choose from.
+    """
 
     config: ServingConfig
     open_session: OpenSession
+    open_chat: Callable[[str], Awaitable[Session]]
     version: str
     session_tools: Callable[[], ToolRunner | None] = lambda: None
+    models: tuple[str, ...] = ()
 
 
 class SessionHub:

@@ -28,7 +28,7 @@ class WebSocketRoute:
         self._hubs = hubs
         self._config = hubs.parts.config
 
-    async def __call__(self, websocket: WebSocket) -> None:
+    async def serve(self, websocket: WebSocket) -> None:
         user = websocket.state.user
         try:
             hub = await self._find(user, websocket.path_params["id"])

@@ -20,7 +20,8 @@ class Analysis(msgspec.Struct, frozen=True):
     With `no_danger_found`, a verdict of `confirm` is only due to unknown programs. `parsed` is False if the line could
     not be parsed completely. `redirected_paths` are the files that redirections write, `input_paths` those that they
     read, `script_paths` those that the commands of scripts name, `temporary_paths` those written below `$TMPDIR`, which
-    is the session's own folder only in the sandbox.
+    is the session's own folder only in the sandbox. `source` is the row of a
+    table or the function that the reason is from.
     """
 
     verdict: Literal["deny", "confirm", "ordinary"]
@@ -33,6 +34,7 @@ class Analysis(msgspec.Struct, frozen=True):
     input_paths: tuple[str, ...] = ()
     script_paths: tuple[str, ...] = ()
     temporary_paths: tuple[str, ...] = ()
+    source: str = ""
 
     def command_danger(self, command: SimpleCommand) -> Danger:
         """Return the danger level of one of the commands. If one command is dangerous, all of them are."""

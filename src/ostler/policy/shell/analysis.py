@@ -53,6 +53,7 @@ def analyse_line(
         tuple(evaluator.input_paths),
         tuple(dict.fromkeys(path for command in evaluator.script_commands for path in command.paths)),
         tuple(evaluator.temporary_paths),
+        evaluator.source if evaluator.reason else evaluator.unknown_source,
     )
 
 

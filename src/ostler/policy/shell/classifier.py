@@ -1,11 +1,9 @@
 """Classifies one command by every table that knows its name."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from ostler.policy import danger_programs as programs
-from ostler.policy import danger_tables
-from ostler.policy.danger_subcommands import DANGEROUS_SUBCOMMANDS
 from ostler.policy.shell import (
     archives,
     batch_runners,
@@ -18,6 +16,7 @@ from ostler.policy.shell import (
     known_programs,
     make_command,
     network_transfers,
+    program_table,
     script_files,
     shell_builtins,
     task_files,
@@ -28,14 +27,12 @@ from ostler.policy.shell import (
 from ostler.policy.shell.command_call import CommandCall, CommandHandler
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT
 from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.program_table import ArgumentSpec, group, rows
 from ostler.policy.shell.runtime_values import hidden_option_reason, prints_only_names
-from ostler.policy.shell.wrapper_specs import RUNNERS, WrapperSpec
 
 _HELP_OPTIONS = frozenset({"--help", "--version", "-V", "-?"})
-_STOPS_MACHINE = frozenset(
-    name for name, reason in danger_tables.ALWAYS_DANGEROUS.items() if reason == danger_tables.STOPS_MACHINE
-)
 _LOADER = re.compile(r"ld-(?:linux|musl|\d)[\w.-]*\.so|ld\.so")
+_LOADER_OPTIONS = ArgumentSpec("", ("library-path", "preload", "argv0", "audit"))
 _PACKAGE = re.compile(r"^npm:|(?<=\w)@[\w.^~-]+$")  # how package runners write program names
 _VERSIONED = re.compile(r"([a-z+]+?)[-_]?\d[\d.]*(?:\.exe)?")
 _TABLES = (
@@ -55,66 +52,59 @@ _TABLES = (
     git.HANDLERS,
 )
 _CASE_INSENSITIVE = frozenset({"schtasks", "sc"})
-_DASHED_VERBS = frozenset({"--remove", "--remove-all", "--set", "--install", "--del", "--merge"})
-_FLAGS_WITHOUT_VALUE = frozenset(
-    danger_tables.split_names("-y -q --user --system --global --force --yes --now --quiet --verbose --debug")
-)
-_DRY_RUN_OPTIONS = frozenset(
-    {"--dry-run", "--dry-run=client", "--dry-run=server", "--dry-run=true", "--dryrun", "--assumeno"}
-)
-_SIMULATING_PROGRAMS = frozenset(danger_tables.split_names("apt apt-get aptitude brew nala"))
-_SIMULATION_OPTIONS = frozenset(danger_tables.split_names("-s --simulate --just-print --no-act --recon -n"))
-_TAKES_ANY_WORD = frozenset({"defaults", "service"})  # also `--help`, as a name
-_RUN_VERBS = frozenset(danger_tables.split_names("run exec dlx shell run-script ssh debug rsh"))
-_GNU_COMMANDS = frozenset(  # with the prefix `g` on systems that have other versions
-    danger_tables.split_names(
-        "rm mv chmod chown chgrp dd truncate shred ln unlink rmdir cp install tee sed awk tar find xargs split csplit"
-        " sort uniq shuf env timeout nice nohup stdbuf"
-    )
-)
-_ALIASES = {
-    "podman": "docker",
-    "nerdctl": "docker",
-    "docker-compose": "docker",
-    "oc": "kubectl",
-    "tofu": "terraform",
-    "pip3": "pip",
-    "valkey-cli": "redis-cli",
-    "keydb-cli": "redis-cli",
-    "terragrunt": "terraform",
+_ROW_HANDLERS: dict[Callable[..., str], str] = {  # the key of the rows that these functions read
+    tool_handlers.check_tool: "tool",
+    tool_handlers.check_one_dash_tool: "one-dash-tool",
+    wrappers.run_wrapper: "wrapper",
+    wrappers.run_runner: "runner",
 }
+_UNKNOWN_SUBCOMMAND = "its subcommand is known only at run time"
+_TAKES_ANY_WORD = frozenset({"defaults", "service"})  # also `--help`, as a name
+
+
+class _Finding(NamedTuple):
+    """Why a command needs approval, and the row or function that says so."""
+
+    reason: str
+    source: str
+
+
+_NOTHING = _Finding("", "")
 
 
 def danger_reason(call: CommandCall) -> str:
-    """Return why the command needs approval, or an empty string. Sets `call.unknown_reason` for unknown programs."""
+    """Return why the command needs approval, or an empty string.
+
+    Sets `call.source`, and `call.unknown_reason` for unknown programs.
+    """
     if len(call.args) == 1 and _is_help(call):
         return ""
     call.name = _canonical_name(call.name)
     handlers, operands = _find_handlers(call.name), _find_operands(call)
-    if (known_programs.has_verbs(call.name) or call.name in DANGEROUS_SUBCOMMANDS) and _is_dry_run_or_help(
-        call, operands[1]
-    ):
+    has_subcommands = known_programs.has_verbs(call.name) or call.name in program_table.with_dangerous_subcommands()
+    if has_subcommands and _is_dry_run_or_help(call, operands[1]):
         return ""
-    reasons = [
-        _table_reason(call),
-        hidden_option_reason(call),
-        data_leaks.secret_read_reason(call),
-        _write_reason(call, operands[0]),
+    findings = [
+        _table_finding(call),
+        _check(hidden_option_reason, call),
+        _check(data_leaks.secret_read_reason, call),
+        _check(_write_reason, call, operands[0]),
+        *(_check(handler, call) for handler in handlers),
     ]
-    reasons += [handler(call) for handler in handlers]
     if not handlers:
-        reasons.append(unknown_programs.danger_reason(call))
-    elif call.name in RUNNERS:
-        reasons.append(_runner_reason(call))
-    if call.evaluator.written_files and (not handlers or call.name in programs.IMPLICIT_SCRIPTS):
-        reasons.append(unknown_programs.written_file_reason(call))
+        findings.append(_check(unknown_programs.danger_reason, call))
+    elif call.name in rows("runner"):
+        findings.append(_check(_runner_reason, call))
+    if call.evaluator.written_files and (not handlers or call.name in rows("script")):
+        findings.append(_check(unknown_programs.written_file_reason, call))
     if call.name.startswith("git-"):
-        reasons.append(git.git_verb_reason(call, call.name.removeprefix("git-"), call.args))
+        findings.append(_check(git.git_verb_reason, call, call.name.removeprefix("git-"), call.args))
     elif _LOADER.match(call.name):
-        reasons.append(wrappers.unwrap(call, WrapperSpec("", ("library-path", "preload", "argv0", "audit")), call.args))
-    for reason in (*reasons, _subcommand_reason(call, *operands), _option_reason(call)):
-        if reason:
-            return f"{call.name}: {reason}"
+        findings.append(_check(wrappers.unwrap, call, _LOADER_OPTIONS, call.args))
+    for finding in (*findings, _subcommand_finding(call, *operands), _option_finding(call)):
+        if finding.reason:
+            call.source = finding.source
+            return f"{call.name}: {finding.reason}"
     if call.path.startswith("/etc/init.d/"):
         call.evaluate_words("service", call.name, *call.arg_texts())
     script_reason = _written_script_reason(call) if "/" in call.path else ""
@@ -123,9 +113,19 @@ def danger_reason(call: CommandCall) -> str:
     return script_reason
 
 
+def _check(function: Callable[..., str], call: CommandCall, *args: object) -> _Finding:
+    """Call a function that returns a reason. Its source is the row that the function reads, or else the function."""
+    reason = function(call, *args)
+    if not reason:
+        return _NOTHING
+    row = program_table.locate(call.name, _ROW_HANDLERS[function]) if function in _ROW_HANDLERS else ""
+    module = function.__module__.partition(".")[2].replace(".", "/")
+    return _Finding(reason, row or f"{module}.py ({function.__name__})")
+
+
 def _write_reason(call: CommandCall, operands: list[str]) -> str:
     """Return why a program with subcommands needs approval: an argument names an existing file as output."""
-    has_subcommands = known_programs.has_verbs(call.name) or call.name in programs.PACKAGE_MANAGERS
+    has_subcommands = known_programs.has_verbs(call.name) or call.name in group("package-managers")
     if not has_subcommands or call.name in git.HANDLERS:  # git has its own options for this
         return ""
     return unknown_programs.output_reason(call) or unknown_programs.download_reason(call, operands)
@@ -134,7 +134,7 @@ def _write_reason(call: CommandCall, operands: list[str]) -> str:
 def _is_help(call: CommandCall) -> bool:
     """Return whether the only argument asks for help; for shutdown and similar programs `-h` means halt."""
     word = call.args[0].text
-    return word in _HELP_OPTIONS or (word == "-h" and call.name not in _STOPS_MACHINE)
+    return word in _HELP_OPTIONS or (word == "-h" and rows("always").get(call.name) != "stops or restarts the machine")
 
 
 def _is_dry_run_or_help(call: CommandCall, operands: list[str]) -> bool:
@@ -146,15 +146,15 @@ def _is_dry_run_or_help(call: CommandCall, operands: list[str]) -> bool:
         return False
     if texts[-1] == "--help" and texts[0][:1] != "-" and call.name not in _TAKES_ANY_WORD:
         return True
-    return bool(_DRY_RUN_OPTIONS & set(texts)) or (
-        call.name in _SIMULATING_PROGRAMS and bool(_SIMULATION_OPTIONS & set(texts))
+    return bool(group("dry-run-options") & set(texts)) or (
+        call.name in group("simulating") and bool(group("simulation-options") & set(texts))
     )
 
 
 def _runs_other_command(name: str, operands: list[str]) -> bool:
     """Return whether the subcommand runs another command."""
-    subcommands = RUNNERS[name][0] if name in RUNNERS else ()
-    return not _RUN_VERBS.isdisjoint(operands[:1]) or any(
+    subcommands = rows("runner")[name].split(", ") if name in rows("runner") else ()
+    return not group("run-verbs").isdisjoint(operands[:1]) or any(
         operands[: len(subcommand.split())] == subcommand.split() for subcommand in subcommands
     )
 
@@ -168,24 +168,26 @@ def _runner_reason(call: CommandCall) -> str:
         return ""
     return (
         unknown_programs.nested_command_reason(call)
-        if call.name in programs.PACKAGE_MANAGERS
+        if call.name in group("package-managers")
         else unknown_programs.deletion_reason(call)
     )
 
 
-def _table_reason(call: CommandCall) -> str:
+def _table_finding(call: CommandCall) -> _Finding:
     """Return why a command needs approval according to the tables of names and argument forms."""
-    if call.name in danger_tables.DANGEROUS_FORMS:
-        reason, forms = danger_tables.DANGEROUS_FORMS[call.name]
+    if form := program_table.dangerous_form(call.name):
+        reason, patterns = form
         words = iter(call.arg_texts())
-        return (
-            reason
-            if all(any(re.fullmatch(form, word, re.DOTALL) for word in words) for form in forms.split(" "))
-            else ""
-        )
-    reason = danger_tables.ALWAYS_DANGEROUS.get(call.name, "")
-    read_only_form = danger_tables.READ_ONLY_FORMS.get(call.name) if reason else None
-    return "" if read_only_form is not None and re.fullmatch(read_only_form, " ".join(call.arg_texts())) else reason
+        matches = all(any(re.fullmatch(pattern, word, re.DOTALL) for word in words) for pattern in patterns)
+        return _row_finding(call.name, "form", reason) if matches else _NOTHING
+    reason = rows("always").get(call.name, "")
+    read_only_form = rows("read-only").get(call.name) if reason else None
+    is_read_only = read_only_form is not None and re.fullmatch(read_only_form, " ".join(call.arg_texts()))
+    return _NOTHING if is_read_only or not reason else _row_finding(call.name, "always", reason)
+
+
+def _row_finding(program: str, key: str, reason: str) -> _Finding:
+    return _Finding(reason, program_table.locate(program, key))
 
 
 def _find_handlers(name: str) -> list[CommandHandler]:
@@ -194,8 +196,7 @@ def _find_handlers(name: str) -> list[CommandHandler]:
 
 def _is_in_tables(name: str) -> bool:
     return any(
-        name in table
-        for table in (danger_tables.ALWAYS_DANGEROUS, danger_tables.DANGEROUS_FORMS, DANGEROUS_SUBCOMMANDS, *_TABLES)
+        name in table for table in (rows("always"), rows("form"), program_table.with_dangerous_subcommands(), *_TABLES)
     )
 
 
@@ -205,7 +206,7 @@ def _canonical_name(name: str) -> str:
         return name
     if name.startswith(("mkfs.", "fsck.", "newfs_")):
         return name[:4]
-    if name[:1] == "g" and name[1:] in _GNU_COMMANDS:
+    if name[:1] == "g" and name[1:] in group("gnu"):
         return name[1:]
     name = _PACKAGE.sub("", name)
     versioned = _VERSIONED.fullmatch(name)
@@ -215,17 +216,18 @@ def _canonical_name(name: str) -> str:
     return name
 
 
-def _subcommand_reason(call: CommandCall, all_operands: list[str], sure_operands: list[str]) -> str:
-    subcommands = DANGEROUS_SUBCOMMANDS.get(_ALIASES.get(call.name, call.name), ())
-    if sure_operands[:1] == [UNKNOWN_TEXT] and (subcommands or call.name in programs.NEEDS_SUBCOMMAND):
-        return "its subcommand is known only at run time"
+def _subcommand_finding(call: CommandCall, all_operands: list[str], sure_operands: list[str]) -> _Finding:
+    program = rows("like").get(call.name, call.name)
+    subcommands = program_table.dangerous_subcommands(program)
+    if sure_operands[:1] == [UNKNOWN_TEXT] and (subcommands or call.name in group("needs-subcommand")):
+        return _Finding(_UNKNOWN_SUBCOMMAND, "")
     wildcards = [word.replace(UNKNOWN_TEXT, "*") for word in sure_operands]
-    for expected, reason in subcommands:
-        if _matches_words(all_operands, expected) or _matches_words(sure_operands, expected):
-            return f"{' '.join(expected)} {reason}"
-        if _matches_words(wildcards, expected):
-            return "its subcommand is known only at run time"
-    return ""
+    for subcommand in subcommands:
+        if _matches_words(all_operands, subcommand.words) or _matches_words(sure_operands, subcommand.words):
+            return _row_finding(program, subcommand.key, f"{' '.join(subcommand.words)} {subcommand.reason}")
+        if _matches_words(wildcards, subcommand.words):
+            return _row_finding(program, subcommand.key, _UNKNOWN_SUBCOMMAND)
+    return _NOTHING
 
 
 def _matches_words(words: list[str], expected: Sequence[str]) -> bool:
@@ -247,21 +249,19 @@ def _find_operands(call: CommandCall) -> tuple[list[str], list[str]]:
     for arg in call.args:
         text = arg.text.lower() if call.name.endswith("-cli") or call.name in _CASE_INSENSITIVE else arg.text
         text = text if not arg.starts_unknown else "…" if prints_only_names(arg) else UNKNOWN_TEXT
-        if not text.startswith("-") or text in _DASHED_VERBS:
+        if not text.startswith("-") or text in group("dashed-verbs"):
             all_operands.append(text)
-            if not previous.startswith("-") or "=" in previous or previous in _FLAGS_WITHOUT_VALUE:
+            if not previous.startswith("-") or "=" in previous or previous in group("flags-without-value"):
                 after_options.append(text)
         previous = text
     return all_operands, after_options
 
 
-def _option_reason(call: CommandCall) -> str:
-    spec = danger_tables.DANGEROUS_OPTIONS.get(call.name)
-    if not spec:
-        return ""
-    letters, longs, *valued = spec
-    options = parse_options(call.args, *valued)
-    return "its options change or delete something" if options.has(*letters, *longs) else ""
+def _option_finding(call: CommandCall) -> _Finding:
+    dangerous = program_table.dangerous_options(call.name)
+    if not dangerous or not parse_options(call.args, dangerous.shorts_with_value).has(*dangerous.names):
+        return _NOTHING
+    return _row_finding(call.name, "options", "its options change or delete something")
 
 
 def _written_script_reason(call: CommandCall) -> str:

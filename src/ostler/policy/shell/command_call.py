@@ -58,7 +58,8 @@ class EvaluationContext(Protocol):
 class CommandCall(msgspec.Struct):
     """A command to be classified. `unknown_reason` is set if the program or subcommand is unknown.
 
-    `earlier_changes` is what the commands before this one may have done to files, see `file_changes`.
+    `earlier_changes` is what the commands before this one may have done to files, see `file_changes`. `source` is the
+    row or function that says why the command needs approval.
     """
 
     evaluator: EvaluationContext
@@ -69,6 +70,7 @@ class CommandCall(msgspec.Struct):
     stdin: StdinSource
     unknown_reason: str = ""
     earlier_changes: frozenset[str] = frozenset()
+    source: str = ""
 
     def evaluate_argv(self, argv: Sequence[ExpandedWord], stdin: StdinSource | None = None) -> None:
         """Evaluate another command that this one would start."""

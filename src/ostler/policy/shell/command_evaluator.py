@@ -8,13 +8,13 @@ from typing import Literal
 
 import msgspec
 
-from ostler.policy import danger_tables
 from ostler.policy.shell import arithmetic, data_leaks, env_variables, expansion, reevaluation
 from ostler.policy.shell.argument_expansion import expand_argument
 from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, CommandCall, CommandHandler, StdinSource
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, program_name
 from ostler.policy.shell.file_changes import change_kind
 from ostler.policy.shell.filesystem_view import FileSystemView, is_harmless_device
+from ostler.policy.shell.program_table import group
 from ostler.policy.shell.shell_parser import parse_shell
 from ostler.policy.shell.shell_state import ShellState, ShellValue
 from ostler.policy.shell.simple_command import (
@@ -77,7 +77,9 @@ class CommandEvaluator:
         self.temporary_paths: list[str] = []
         self.level = 0
         self.reason = ""
+        self.source = ""
         self.unknown_reason = ""
+        self.unknown_source = ""
         self.readable = True
         self._classify = classify
         self._depth = 0
@@ -98,9 +100,9 @@ class CommandEvaluator:
         """The highest danger level found; unknown programs need approval like dangerous ones."""
         return _LEVELS[max(self.level, bool(self.unknown_reason))]
 
-    def confirm(self, reason: str) -> None:
-        """Record that the command line needs approval; the first reason is kept."""
-        self._raise_level(1, reason)
+    def confirm(self, reason: str, source: str = "") -> None:
+        """Record that the command line needs approval; the first reason and its source are kept."""
+        self._raise_level(1, reason, source)
 
     def confirm_also(self, reason: str) -> None:
         """Record an additional reason why the command line needs approval."""
@@ -110,9 +112,9 @@ class CommandEvaluator:
         """Record that the command line is always denied."""
         self._raise_level(2, reason)
 
-    def _raise_level(self, level: int, reason: str) -> None:
+    def _raise_level(self, level: int, reason: str, source: str = "") -> None:
         if level > self.level:
-            self.level, self.reason = level, reason
+            self.level, self.reason, self.source = level, reason, source
 
     # scripts inside commands
 
@@ -263,7 +265,7 @@ class CommandEvaluator:
             self.confirm(reason)
         name, value = expansion.expand_assignment(word, shell)
         is_restored = name == "PYTHONHOME" and value == UNKNOWN_TEXT and not arithmetic.is_tainted(word.parts, shell)
-        if not is_restored and not (own_program and name in danger_tables.LIBRARY_PATHS):
+        if not is_restored and not (own_program and name in group("library-paths")):
             self.check_assignment(name, value, shell)
         _, index, parts = reevaluation.split_assignment(word)
         keeps_part = bool(index) or word.raw.startswith(f"{name}+=")
@@ -301,9 +303,10 @@ class CommandEvaluator:
                 )
                 changes = {change_kind(call)} - {""}  # before the handlers change the arguments
                 if reason := self._classify(call):
-                    self.confirm(reason)
+                    self.confirm(reason, call.source)
                 elif call.unknown_reason:
-                    self.unknown_reason = self.unknown_reason or call.unknown_reason
+                    if not self.unknown_reason:
+                        self.unknown_reason, self.unknown_source = call.unknown_reason, call.source
                     self.commands[index] = msgspec.structs.replace(
                         self.commands[index], unknown_reason=call.unknown_reason
                     )

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from ostler.policy.danger_tables import SECRET_FILE, split_names
+from ostler.policy.danger_tables import SECRET_FILE
 from ostler.policy.shell.command_call import CommandCall
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.path_patterns import matches_secret, real_path
+from ostler.policy.shell.program_table import group
 from ostler.policy.shell.shell_state import ShellState
 from ostler.policy.shell.syntax_tree import CommandNode
 
@@ -18,18 +19,8 @@ _LOCAL_ADDRESS = re.compile(
 _HTTP_DATABASE = re.compile(
     r"(?:\w+://)?[^/:]+:(?:9200|5984|8086|6333|2379|8500|8200)(?:/|$)"
 )  # by the default ports of their HTTP APIs
-_SHOW_NO_CONTENT = frozenset(  # of the files they name, or use keys for what they are made for, or run other commands
-    split_names(
-        "ls ll la eza exa lsd stat test [ : true echo printf export declare typeset local readonly cd pushd chmod chown"
-        " chgrp touch mkdir rmdir rm unlink shred mv du tree realpath readlink basename dirname which type lsattr"
-        " namei getfacl ssh ssh-add ssh-copy-id ssh-keygen sftp mosh autossh sshfs ansible ansible-playbook terraform"
-        " tofu packer vagrant sudo doas env timeout nice nohup time stdbuf setsid ionice watch command builtin gh man"
-    )
-)
-_SENDERS = frozenset(split_names("scp rsync aws gsutil gcloud rclone s3cmd mc mutt"))
 _DOTENV_FILE = re.compile(r"(?:^|/)\.env(?:\.(?!example|sample|template|dist)\w+)?$")
 _KEY_OPTION = re.compile(r"-i|-E|--(?:key|cert|identity\S*|private-key|netrc-file|pass)")
-_NAME_RESOLVERS = frozenset(split_names("dig host nslookup ping ping6 getent drill kdig resolvectl"))
 _PRINTS_SECRETS = re.compile(
     r"(?:.*\| *)?(?:cat|base64|base32|xxd|od|hexdump|env|printenv|head|tail|gpg)\b.*", re.DOTALL
 )
@@ -42,14 +33,14 @@ _SENDS_FILE = "sends a file's content to another machine"
 
 def secret_read_reason(call: CommandCall) -> str:
     """Return why a command needs approval: it reads a secret file, or sends command output in a host name."""
-    if call.name in _NAME_RESOLVERS and any(map(has_read_output, call.args)):
+    if call.name in group("name-resolvers") and any(map(has_read_output, call.args)):
         return "sends another command's output in a host name"
     if _shows_no_content(call):
         return ""
     previous = ""
     for arg in call.args:
         texts = _named_texts(arg, call.shell)
-        is_secret = any(map(is_secret_path if call.name in _SENDERS else SECRET_FILE.search, texts))
+        is_secret = any(map(is_secret_path if call.name in group("senders") else SECRET_FILE.search, texts))
         if is_secret and " " not in arg.text and not _KEY_OPTION.fullmatch(previous):
             return f"reads {arg.text.lstrip('@')}, which is secret"
         pattern = _EXTENDED_PATTERN.sub("*", arg.text)
@@ -66,7 +57,7 @@ def _shows_no_content(call: CommandCall) -> bool:
         return "-f" not in call.arg_texts()
     if call.name == "git":
         return "--no-index" not in call.arg_texts()
-    return call.name in _SHOW_NO_CONTENT
+    return call.name in group("shows-no-content")
 
 
 def _named_texts(arg: ExpandedWord, shell: ShellState) -> tuple[str, ...]:

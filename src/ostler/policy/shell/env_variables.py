@@ -6,6 +6,7 @@ from typing import Protocol
 from ostler.policy import danger_tables
 from ostler.policy.shell.command_call import NO_STDIN, StdinSource
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT
+from ostler.policy.shell.program_table import group
 from ostler.policy.shell.shell_state import ShellState
 
 _TEMPORARY_FOLDER = re.compile(r"/(?:var/)?tmp(?:/|$)|/dev/shm")
@@ -23,10 +24,10 @@ class FindingSink(Protocol):
 
 def check_variable(sink: FindingSink, name: str, text: str | None, shell: ShellState) -> None:
     """Report or evaluate the value of an environment variable that makes other programs run code."""
-    if name in danger_tables.CODE_VARIABLES or name.startswith("BASH_FUNC_"):
+    if name in group("code-variables") or name.startswith("BASH_FUNC_"):
         if text is None or text.strip() not in _DISABLED_VALUES:
             sink.confirm(f"sets {name}, which changes what other commands run")
-    elif name in danger_tables.COMMAND_VARIABLES or danger_tables.COMMAND_VARIABLE_PATTERN.fullmatch(name):
+    elif name in group("command-variables") or danger_tables.COMMAND_VARIABLE_PATTERN.fullmatch(name):
         if text is None:
             sink.confirm(f"sets {name}, which contains a command, to a value known only at run time")
         elif text.strip() not in _DISABLED_VALUES and text != UNKNOWN_TEXT and not _names_same_program(name, text):

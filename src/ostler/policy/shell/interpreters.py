@@ -11,6 +11,7 @@ from ostler.policy.shell import awk, one_liners, sed, unknown_programs
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.program_table import group
 from ostler.policy.shell.runtime_values import prints_only_names
 from ostler.policy.shell.shell_builtins import script_reason, stdin_reason
 
@@ -197,18 +198,6 @@ def _lua(call: CommandCall) -> str:
     )
 
 
-_LANGUAGES = frozenset(
-    split_names(
-        "R Rscript julia octave octave-cli ghc ghci runghc runhaskell scala scala-cli amm groovy groovysh kotlin"
-        " kotlinc"
-        " expect guile racket sbcl clisp ecl ccl abcl gsi csi chez scheme mit-scheme chibi-scheme emacs emacsclient"
-        " elixir iex"
-        " mix swift osascript gnuplot dc jrunscript jjs jshell raku perl6 ocaml utop lftp tclsh wish m4 clojure clj bb"
-        " lein nim crystal erl escript swipl gprolog maxima gp sage matlab wolframscript csharp csi.exe"
-        " dotnet-script fsi"
-        " fsharpi coffee qjs fennel janet hy kak ngs picolisp newlisp io factor gforth pike rexx flask gdb lldb"
-    )
-)
 _EVAL_SUBCOMMANDS = frozenset({"eval", "e", "runner", "r"})  # `crystal eval code`
 _FUNCALL_OPTIONS = frozenset({"-f", "--funcall", "-F"})
 
@@ -331,7 +320,7 @@ HANDLERS: dict[str, CommandHandler] = {
     **dict.fromkeys(("node", "nodejs", "deno", "bun", "tsx", "ts-node"), _node),
     "php": _php,
     **dict.fromkeys(("lua", "luajit", "texlua"), _lua),
-    **dict.fromkeys(_LANGUAGES, _other_language),
+    **dict.fromkeys(group("other-languages"), _other_language),
     **dict.fromkeys(("pwsh", "powershell", "cmd", "cmd.exe"), _windows),
     **dict.fromkeys(split_names("awk gawk mawk nawk original-awk goawk frawk"), _awk),
     **dict.fromkeys(("sed", "gsed", "ssed"), _sed),

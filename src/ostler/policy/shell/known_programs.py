@@ -2,13 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
 
-from ostler.core.package_data import read_text
-from ostler.policy import danger_programs as programs
-from ostler.policy import danger_tables
-from ostler.policy.danger_subcommands import DANGEROUS_SUBCOMMANDS
+from ostler.policy.shell import program_table
 from ostler.policy.shell.command_call import CommandCall
+from ostler.policy.shell.program_table import group, rows
 
 _READ_ONLY_VERBS = (
     r"list|ls|show|get|describe|status|stats?|info|help|logs?|diff|search|view|inspect|check|lint|tests?|validate|verify"
@@ -22,7 +19,7 @@ _READ_ONLY_VERB = re.compile(
     r".+[-_:](?:list|ls|info|status|show|get|stats|describe|view|logs?|lint|validate|check)"
 )
 _SURELY_READ_ONLY = frozenset(
-    danger_tables.split_names("list ls show info status get describe view search")
+    ["list", "ls", "show", "info", "status", "get", "describe", "view", "search"]
 )  # as second word
 _READ_ONLY_OPTION = re.compile(
     r"-[hV]|--?(?:help|version)|--?(?:list|show)(?:[-_][\w-]+)?(?:=.*)?|--(?:status|info|check|lint|validate|diff|simulate)"
@@ -45,46 +42,23 @@ _CROSS_PREFIX = re.compile(
 _MAX_VERB_WORDS = 5  # the verb of a cloud client is within this many words
 
 
-@cache
-def load_known_programs() -> frozenset[str]:
-    """Return the names of the programs that are harmless in ordinary use."""
-    lines = _read_table("known.txt")
-    return frozenset(word for line in lines for word in line.split())
-
-
-@cache
-def load_known_verbs() -> dict[str, frozenset[str]]:
-    """Return the subcommands that need no approval, by program."""
-    verbs_by_program: dict[str, frozenset[str]] = {}
-    for line in "\n".join(_read_table("verbs.txt")).replace("\n ", " ").splitlines():
-        names, _, verbs = line.partition(": ")
-        words = frozenset(verbs.split())
-        groups = {f"{word.partition('/')[0]}/" for word in words if "/" in word}
-        verbs_by_program.update(dict.fromkeys(names.split(), words | groups))
-    return verbs_by_program
-
-
-def _read_table(name: str) -> list[str]:
-    text = read_text(f"policy/shell/{name}")
-    return [line for line in text.splitlines() if line and line[0] != "#"]
-
-
 def unknown_reason(call: CommandCall, has_handler: bool, operands: tuple[Sequence[str], Sequence[str]]) -> str:
     """Return why a command is unknown, or an empty string if it is known, read-only or belongs to the project."""
-    verbs = load_known_verbs().get(call.name)
+    verbs = program_table.known_verbs(call.name)
     if verbs is not None:
         return _unknown_verb(call, verbs, operands)
-    read_only_form = danger_tables.READ_ONLY_FORMS.get(call.name)
+    read_only_form = rows("read-only").get(call.name)
     if read_only_form is not None and re.fullmatch(read_only_form, " ".join(call.arg_texts())):
         return ""
     if has_handler or _is_known(call) or _is_project_program(call) or _is_read_only(call, operands):
         return ""
+    call.source = "policy/shell/known.txt does not list it"
     return f"{call.name} is an unknown program"
 
 
 def has_verb(program: str, group: str, word: str) -> bool:
     """Return whether a subcommand needs no approval, either by itself or within a group."""
-    verbs = load_known_verbs().get(program, frozenset())
+    verbs = program_table.known_verbs(program) or ()
     return (word == group and word in verbs) or f"{group}/{word}" in verbs
 
 
@@ -95,7 +69,7 @@ def is_read_only_verb(word: str) -> bool:
 
 def has_verbs(program: str) -> bool:
     """Return whether the subcommands of a program are listed."""
-    return program in load_known_verbs()
+    return program in rows("verbs")
 
 
 def _unknown_verb(call: CommandCall, verbs: frozenset[str], operands: tuple[Sequence[str], Sequence[str]]) -> str:
@@ -104,6 +78,7 @@ def _unknown_verb(call: CommandCall, verbs: frozenset[str], operands: tuple[Sequ
         return ""
     if any(_is_known_verb(words, verbs) for words in candidates):
         return ""
+    call.source = program_table.locate(call.name, "verbs")
     return f"{call.name} {candidates[-1][0][:30]} is an unknown subcommand"
 
 
@@ -121,19 +96,19 @@ def _is_known_verb(words: Sequence[str], verbs: frozenset[str]) -> bool:
 def _is_known(call: CommandCall) -> bool:
     """Return whether a table contains the program name, with or without version, platform and suffix."""
     if call.path.startswith("@"):  # a package with a scope, as package runners write it
-        return call.path.partition("/")[0] + "/" in load_known_programs()
+        return call.path.partition("/")[0] + "/" in program_table.known_programs()
     names = (call.name, call.name.lower(), _VERSION_OR_SUFFIX.sub("", call.name), _CROSS_PREFIX.sub("", call.name))
     return any(
         name in table
         for name in names
         for table in (
-            programs.HARMLESS_PROGRAMS,
-            load_known_programs(),
-            programs.PACKAGE_MANAGERS,
-            danger_tables.ALWAYS_DANGEROUS,
-            danger_tables.DANGEROUS_FORMS,
-            danger_tables.DANGEROUS_OPTIONS,
-            DANGEROUS_SUBCOMMANDS,
+            group("harmless"),
+            program_table.known_programs(),
+            group("package-managers"),
+            rows("always"),
+            rows("form"),
+            rows("options"),
+            program_table.with_dangerous_subcommands(),
         )
     ) or bool(_READ_ONLY_CMDLET.fullmatch(call.name))
 

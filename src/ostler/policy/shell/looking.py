@@ -10,14 +10,8 @@ from functools import lru_cache
 
 from ostler.policy.danger_tables import split_names
 from ostler.policy.shell import SimpleCommand, analyse
+from ostler.policy.shell.program_table import group
 
-_PROGRAMS = frozenset(
-    split_names(
-        "ls cat head tail wc grep egrep fgrep rg ag ack tree stat file du df pwd echo printf true false test [ : which"
-        " type basename dirname realpath readlink cut tr nl tac rev paste comm join diff cmp column fold od hexdump"
-        " strings md5sum sha1sum sha256sum sha512sum cksum jq uname whoami id nproc seq cd date sort"
-    )
-)
 _WRITING_OPTIONS = {
     "tree": ("-o",),
     "sort": ("-o", "--o", "--compress-program"),
@@ -30,13 +24,6 @@ _SED_ADDRESS = r"(?:\d+|\$|/[^/]*/)"
 _SED_COMMAND = rf"(?:{_SED_ADDRESS}(?:,\+?{_SED_ADDRESS})?)?(?:[pdq=]|s/[^/]*/[^/]*/[gpiI\d]*)"
 _SED_PROGRAM = re.compile(rf"\s*{_SED_COMMAND}\s*(?:;\s*{_SED_COMMAND}\s*)*;?")
 _SED_OPTIONS = frozenset(split_names("-n -E -r -nE -En -nr -rn -u -z --quiet --silent --regexp-extended"))
-_GIT_VERBS = frozenset(
-    split_names(
-        "status diff log show blame annotate grep shortlog describe whatchanged range-diff cherry ls-files ls-tree"
-        " cat-file rev-parse rev-list name-rev merge-base show-ref for-each-ref show-branch count-objects diff-tree"
-        " diff-index diff-files check-ignore check-attr version var"
-    )
-)
 _GIT_LISTINGS = {
     "branch": re.compile(
         r"(?: (?:-[arv]+|--(?:all|remotes|verbose|show-current|merged|no-merged)))*| (?:-l|--list)\b.*"
@@ -65,7 +52,7 @@ def _looks(command: SimpleCommand) -> bool:
         return False
     if check := _CHECKS.get(name):
         return check(args)
-    return name in _PROGRAMS and not any(arg.startswith(_WRITING_OPTIONS.get(name, ("\0",))) for arg in args)
+    return name in group("lookers") and not any(arg.startswith(_WRITING_OPTIONS.get(name, ("\0",))) for arg in args)
 
 
 def _git_looks(args: Sequence[str]) -> bool:
@@ -76,7 +63,9 @@ def _git_looks(args: Sequence[str]) -> bool:
     if any(option.startswith(("--output", "-O", "--open-files-in-pager")) for option in options):
         return False
     listing = _GIT_LISTINGS.get(verb)
-    return verb in _GIT_VERBS or bool(listing and listing.fullmatch("".join(f" {option}" for option in options)))
+    return verb in group("git-lookers") or bool(
+        listing and listing.fullmatch("".join(f" {option}" for option in options))
+    )
 
 
 def _find_looks(args: Sequence[str]) -> bool:

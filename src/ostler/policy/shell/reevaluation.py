@@ -7,6 +7,7 @@ from itertools import pairwise
 from ostler.policy import danger_tables
 from ostler.policy.shell import arithmetic, expansion
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.program_table import group
 from ostler.policy.shell.runtime_values import prints_only_names
 from ostler.policy.shell.shell_state import ShellState
 from ostler.policy.shell.syntax_tree import (
@@ -117,9 +118,7 @@ def command_variable_reason(name: str, values: Sequence[ExpandedWord]) -> str:
     if name in danger_tables.PROMPT_VARIABLES or name == "PROMPT_COMMAND":
         return f"sets {name}, which the shell runs, to a value known only at run time"
     is_command = (
-        name == "PATH"
-        or name in danger_tables.COMMAND_VARIABLES
-        or danger_tables.COMMAND_VARIABLE_PATTERN.fullmatch(name)
+        name == "PATH" or name in group("command-variables") or danger_tables.COMMAND_VARIABLE_PATTERN.fullmatch(name)
     )
     if is_command and not all(prints_only_names(value) for value in values):
         return f"sets {name}, which contains a command, to a value known only at run time"

@@ -2,10 +2,10 @@
 
 import re
 
-from ostler.policy import danger_programs as programs
-from ostler.policy import danger_tables
+from ostler.policy.danger_tables import split_names
 from ostler.policy.shell.command_call import CommandCall
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.program_table import group, rows
 
 _OPTION_NAME = re.compile(
     r"\$(?:\w*_)?(?:opts?|options?|args?|arguments|flags?|params?|cmd|command|action|verb|mode|switch(?:es)?|extras?)",
@@ -20,10 +20,10 @@ _PRINTS_NAMES = re.compile(
 )
 _FILTERS = re.compile(r"(?:head|tail|e?grep|rg|sort|uniq|tr|cut|wc|tac)\b[^|]*")
 _FIND_FLAGS = frozenset(
-    danger_tables.split_names(
-        "-print -print0 -o -or -a -and -not -depth -empty -prune -ls -quit -mount -xdev -follow -L -H -P -true"
-    )
+    split_names("-print -print0 -o -or -a -and -not -depth -empty -prune -ls -quit -mount -xdev -follow -L -H -P -true")
 )
+# programs for which an unknown first word is probably an option
+_OPTIONS_FIRST = group("interpreters") | {"tar", "gtar", "bsdtar", "sort", "awk", "gawk", "sed"}
 
 
 def prints_only_names(arg: ExpandedWord) -> bool:
@@ -34,17 +34,17 @@ def prints_only_names(arg: ExpandedWord) -> bool:
 
 def hidden_option_reason(call: CommandCall) -> str:
     """Return why a command needs approval: one of its options is known only at run time."""
-    if call.name not in programs.OPTION_DRIVEN and call.name not in danger_tables.DANGEROUS_OPTIONS:
+    if call.name not in group("option-driven") and call.name not in rows("options"):
         return ""
     previous, has_predicates, operands = "", False, 0
     for arg in call.args:
-        if operands and call.name in programs.INTERPRETERS:
+        if operands and call.name in group("interpreters"):
             break
         is_value = previous.startswith("-") and previous != "--" and "=" not in previous and previous not in _FIND_FLAGS
         if _is_unknown_option(arg.text) and not is_value:
             return "has an option that is known only at run time"
         if arg.starts_unknown and not is_value and not prints_only_names(arg):
-            options_expected = has_predicates if call.name in programs.FINDERS else not operands
+            options_expected = has_predicates if call.name in group("finders") else not operands
             if _may_be_option(call.name, arg, options_expected):
                 return "has a word that is known only at run time and may be an option"
         previous = arg.text
@@ -63,6 +63,6 @@ def _may_be_option(name: str, arg: ExpandedWord, options_expected: bool) -> bool
         arg.may_split and (arg.origin[:1] != "$" or arg.origin[-1:] in {"@", "*"})
     ):
         return True
-    if name in programs.FINDERS:
+    if name in group("finders"):
         return options_expected or bool(arg.origin and arg.origin[0] != "$")
-    return options_expected and arg.may_split and name in programs.OPTIONS_FIRST
+    return options_expected and arg.may_split and name in _OPTIONS_FIRST

@@ -2,8 +2,8 @@
 
 import re
 
-from ostler.policy import danger_tables
 from ostler.policy.shell.compound_parser import CompoundParser
+from ostler.policy.shell.program_table import rows
 from ostler.policy.shell.syntax_tree import (
     CommandNode,
     CompoundNode,
@@ -235,11 +235,7 @@ class ShellParser(CompoundParser):
         """Parse the text in `((…))` also as commands, which a shell without `((` would run; skip plain arithmetic."""
         shape = "".join(part.text if isinstance(part, LiteralPart) else "0" for part in parts)
         first = shape.strip("() \t\n").split(maxsplit=1)[:1]
-        if (
-            _ARITHMETIC.fullmatch(shape)
-            and not _TWO_OPERANDS.search(shape)
-            and not danger_tables.ALWAYS_DANGEROUS.keys() & first
-        ):
+        if _ARITHMETIC.fullmatch(shape) and not _TWO_OPERANDS.search(shape) and not rows("always").keys() & first:
             return ()
         return (type(self)(text, self.depth + 1).parse_script_until(""),)
 

@@ -7,8 +7,8 @@ from ostler.policy.shell import data_leaks, one_liners, unknown_programs
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.program_table import ArgumentSpec, argument_spec, group, is_compiler_output, rows
 from ostler.policy.shell.shell_builtins import script_reason
-from ostler.policy.shell.tool_specs import COMPILERS, ONE_DASH_SPECS, TOOL_SPECS, ToolOptionSpec, is_compiler_output
 from ostler.policy.shell.wrappers import take_assignments
 
 _VIM_HARMLESS = re.compile(
@@ -17,13 +17,17 @@ _VIM_HARMLESS = re.compile(
 )
 
 
-def _spec_handler(call: CommandCall) -> str:
-    return unknown_programs.deleting_option_reason(call) or _spec_reason(call, TOOL_SPECS[call.name], call.args)
+def check_tool(call: CommandCall) -> str:
+    """Check a tool by its row."""
+    return unknown_programs.deleting_option_reason(call) or _spec_reason(
+        call, argument_spec(call.name, "tool"), call.args
+    )
 
 
-def _one_dash_handler(call: CommandCall) -> str:
+def check_one_dash_tool(call: CommandCall) -> str:
+    """Check a tool whose long options start with one dash by its row."""
     args = [ExpandedWord("-" + arg.text, arg.is_glob) if re.match(r"-[A-Za-z]", arg.text) else arg for arg in call.args]
-    return _spec_reason(call, ONE_DASH_SPECS[call.name], args, exact_names=True)
+    return _spec_reason(call, argument_spec(call.name, "one-dash-tool"), args, exact_names=True)
 
 
 def _strip_format_prefix(arg: ExpandedWord) -> ExpandedWord:
@@ -31,9 +35,7 @@ def _strip_format_prefix(arg: ExpandedWord) -> ExpandedWord:
     return ExpandedWord(re.sub(r"^[a-zA-Z][\w-]*:(?!//)", "", arg.text), arg.is_glob, origin=arg.origin)
 
 
-def _spec_reason(
-    call: CommandCall, spec: ToolOptionSpec, args: list[ExpandedWord], *, exact_names: bool = False
-) -> str:
+def _spec_reason(call: CommandCall, spec: ArgumentSpec, args: list[ExpandedWord], *, exact_names: bool = False) -> str:
     options = parse_options(args, spec.shorts_with_value, spec.longs_with_value, exact_names=exact_names)
     for command in options.values(*spec.command_options):
         call.evaluate_text(command.text, NO_STDIN)
@@ -299,9 +301,9 @@ def _m4(call: CommandCall) -> str:
 
 
 HANDLERS: dict[str, CommandHandler] = {
-    **dict.fromkeys(TOOL_SPECS, _spec_handler),
-    **dict.fromkeys(ONE_DASH_SPECS, _one_dash_handler),
-    **dict.fromkeys(COMPILERS, _compiler),
+    **dict.fromkeys(rows("tool"), check_tool),
+    **dict.fromkeys(rows("one-dash-tool"), check_one_dash_tool),
+    **dict.fromkeys(group("compilers"), _compiler),
     **dict.fromkeys(("vim", "vi", "nvim", "view", "ex", "gvim", "rvim", "vimdiff", "rview"), _vim),
     **dict.fromkeys(("less", "more", "most"), _pager),
     "ffmpeg": _ffmpeg,

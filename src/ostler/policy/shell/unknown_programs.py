@@ -4,14 +4,11 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ostler.policy import danger_programs as programs
-from ostler.policy import danger_tables
-from ostler.policy.danger_subcommands import DANGEROUS_SUBCOMMANDS
 from ostler.policy.shell import known_programs, one_liners, sql
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall
 from ostler.policy.shell.expanded_words import ExpandedWord, program_name
 from ostler.policy.shell.filesystem_view import is_block_device
-from ostler.policy.shell.tool_specs import is_compiler_output
+from ostler.policy.shell.program_table import group, is_compiler_output, rows, with_dangerous_subcommands
 
 _CODE_OPTION = re.compile(
     r"--?(?:\w+-)*(?:eval|exec|execute|expr|expression|command|cmd|run|code|batch|string|script|query|goal|funcall"
@@ -37,7 +34,7 @@ _DELETING_OPTION = re.compile(
     r"--?(?:delete|purge|uninstall|destroy|wipe|erase|unregister|remove-all|drop|factory-reset)(?:[-_]?[\w-]+)?(?:=.*)?"
     r"|-rmr?|-expunge|--?(?:remove|clobber|(?:allow-)?overwrite(?:-[\w=-]+)?|in-?place|reset|shutdown)|/delete"
 )
-_DANGEROUS_VERB = "|".join(sorted(programs.DANGEROUS_VERBS | programs.REMOVERS))
+_DANGEROUS_VERB = "|".join(sorted(group("dangerous-verbs") | group("removers")))
 _EMBEDDED_COMMAND = re.compile(
     rf"""(?:(?:=\s*|[:(\[{{!,])[\"']?|[;&|]\s*|Command[= ])(?:/[\w/.-]+/)?(?:{_DANGEROUS_VERB})(?=[\s"')\]}},;]|$)""",
     re.MULTILINE,
@@ -49,33 +46,18 @@ _LONG_OUTPUT = re.compile(r"--?(?:\w+[-_])*out(?:put|file)?(?:[-_]?(?:file|path)
 _OUTPUT_OPTION = re.compile(
     rf"{_LONG_OUTPUT.pattern}|-[oO]|--?(?:dump|save|write|export|log|result)(?:-?(?:to|file|bin|log))?"
 )
-_SHORT_OUTPUT_PROGRAMS = frozenset(
-    {"eslint", "rspec", "cscope", "stylelint", "terser"}
-)  # harmless programs whose -o names a file
 _DANGEROUS_CALL = re.compile(
     r"\b(?:system|exec\w*|unlink|remove\w*|rmtree|popen|spawn)\s*\(|\b(?:exec|execute|shell)\b\W{1,4}/"
 )
 _SEPARATOR = re.compile(r"[\s;&|<>]+")
-_DEVICE_READERS = frozenset(
-    {"smartctl", "lsblk", "blkid", "findmnt", "dumpe2fs", "udevadm", "nvme", "df", "hdparm", "skdump"}
-)
-_PROJECT_RUNNERS = frozenset(
-    {"cargo", "dotnet", "swift", "dune", "cabal", "zig"}
-)  # with `run`, arguments after `--` belong to the project's program
-_PACKAGE_VERBS = frozenset(  # followed by package names, which may equal a command
-    danger_tables.split_names(
-        "install i in ins isntall add require ci info view show search docs home repo why explain outdated update up"
-        " ls list ll la download wheel freeze audit"
-    )
-)
 _MAX_VERB_WORDS = 4  # only this many operands are searched for a verb
 _MAX_ARGUMENTS = 24  # only this many arguments are searched for a command
 
 
 def danger_reason(call: CommandCall) -> str:
     """Return why the arguments of a program without a handler need approval, or an empty string."""
-    if call.name in programs.HARMLESS_PROGRAMS:
-        return output_reason(call, _OUTPUT_OPTION if call.name in _SHORT_OUTPUT_PROGRAMS else _LONG_OUTPUT)
+    if call.name in group("harmless"):
+        return output_reason(call, _OUTPUT_OPTION if call.name in group("short-output-option") else _LONG_OUTPUT)
     if reason := nested_command_reason(call) or _code_reason(call) or output_reason(call):
         return reason
     if not _only_reads_devices(call) and any(is_block_device(text.rpartition("=")[2]) for text in call.arg_texts()):
@@ -83,22 +65,22 @@ def danger_reason(call: CommandCall) -> str:
     is_local_path = "/" in call.path and not re.match(r"/(?:usr/|opt/|s?bin/)", call.path)
     if is_local_path and any(_EMPTIES_DATABASE.fullmatch(text) for text in call.arg_texts()[:_MAX_VERB_WORDS]):
         return "empties a database"
-    return "" if is_local_path or call.name in programs.PACKAGE_MANAGERS else deletion_reason(call)
+    return "" if is_local_path or call.name in group("package-managers") else deletion_reason(call)
 
 
 def _only_reads_devices(call: CommandCall) -> bool:
     """Return whether a program only reads from disks: always, in certain forms, or with this subcommand."""
     first = next(iter(call.arg_texts()), "")
     return (
-        call.name in _DEVICE_READERS
-        or call.name in danger_tables.READ_ONLY_FORMS
+        call.name in group("device-readers")
+        or call.name in rows("read-only")
         or known_programs.has_verb(call.name, first, first)
     )
 
 
 def nested_command_reason(call: CommandCall) -> str:
     """Evaluate commands among the arguments: after `--`, as words, as one text, or in a setting."""
-    if call.name in programs.PACKAGE_MANAGERS and takes_packages(call):
+    if call.name in group("package-managers") and takes_packages(call):
         return ""
     command = call.args[_find_command(call) :]
     if command:
@@ -120,20 +102,20 @@ def first_operand(call: CommandCall) -> str:
 
 def takes_packages(call: CommandCall) -> bool:
     """Return whether the arguments of a package manager are package names."""
-    return first_operand(call) in _PACKAGE_VERBS and "--" not in call.arg_texts()
+    return first_operand(call) in group("package-verbs") and "--" not in call.arg_texts()
 
 
 def _find_command(call: CommandCall) -> int:
     """Return the index where another command starts in the arguments, or their number."""
     previous = ExpandedWord("")
-    is_project_runner = call.name in _PROJECT_RUNNERS and call.arg_texts()[:1] == ["run"]
+    is_project_runner = call.name in group("project-runners") and call.arg_texts()[:1] == ["run"]
     for index, arg in enumerate(call.args[:_MAX_ARGUMENTS]):
         if is_project_runner and arg.text == "--":
             break
         introduced = previous.text == "--" or bool(_SHELL_OPTION.fullmatch(previous.text))
         if introduced and _is_program(arg) and index + 1 < len(call.args):
             return index
-        if introduced and previous.text.startswith("--") and program_name(arg) in programs.DANGEROUS_VERBS:
+        if introduced and previous.text.startswith("--") and program_name(arg) in group("dangerous-verbs"):
             return index
         if _is_command(arg, call.args[index + 1 :]) and (
             previous.text == "--" or _is_standalone_command(call, arg, previous.text)
@@ -145,22 +127,22 @@ def _find_command(call: CommandCall) -> int:
 
 def _is_standalone_command(call: CommandCall, arg: ExpandedWord, previous: str) -> bool:
     """Return whether a word is a command rather than the value of an option or a subcommand."""
-    is_explicit = arg.text.startswith("/") or program_name(arg) in programs.REMOVERS | programs.RUNS_ITS_ARGUMENTS
+    is_explicit = arg.text.startswith("/") or program_name(arg) in group("removers") | group("runs-its-arguments")
     if is_explicit or _CODE_OPTION.fullmatch(previous):
         return True
-    return call.name not in programs.PACKAGE_MANAGERS and not previous.startswith("-")
+    return call.name not in group("package-managers") and not previous.startswith("-")
 
 
 def _is_command(arg: ExpandedWord, rest: list[ExpandedWord]) -> bool:
     """Return whether a word and the rest form a dangerous command, or a program that runs its arguments."""
     name = program_name(arg) if "/" not in arg.text.lstrip("/") or arg.text[0] == "/" else ""
-    if name in programs.DANGEROUS_VERBS or name in programs.REMOVERS:
+    if name in group("dangerous-verbs") or name in group("removers"):
         return bool(rest) or arg.text.startswith("/")
-    return name in programs.RUNS_ITS_ARGUMENTS and bool(rest) and rest[0].text[:1] == "-"
+    return name in group("runs-its-arguments") and bool(rest) and rest[0].text[:1] == "-"
 
 
 def _is_program(arg: ExpandedWord) -> bool:
-    return program_name(arg) in programs.OPTION_DRIVEN or program_name(arg) in DANGEROUS_SUBCOMMANDS
+    return program_name(arg) in group("option-driven") or program_name(arg) in with_dangerous_subcommands()
 
 
 def _evaluate_argument(call: CommandCall, arg: ExpandedWord, previous: str) -> None:
@@ -168,9 +150,7 @@ def _evaluate_argument(call: CommandCall, arg: ExpandedWord, previous: str) -> N
     name, equals, value = arg.text.partition("=")
     option, text = (name, value) if equals and name.startswith("-") else (previous, arg.text)
     first, *rest = _SEPARATOR.split(re.sub(r"^[\w.-]+=(?=\S)", "", text).strip(), maxsplit=1)
-    is_program = _SHELL_OPTION.fullmatch(option) and (
-        first in programs.HARMLESS_PROGRAMS or _is_program(ExpandedWord(first))
-    )
+    is_program = _SHELL_OPTION.fullmatch(option) and (first in group("harmless") or _is_program(ExpandedWord(first)))
     if rest and (is_program or _is_command(ExpandedWord(first), [ExpandedWord(word) for word in rest[0].split()])):
         call.evaluate_text(text, NO_STDIN, None)
 
@@ -193,8 +173,8 @@ def _code_reason(call: CommandCall) -> str:
 
 def written_file_reason(call: CommandCall) -> str:
     """Return why a program needs approval: it reads a file that this line writes, with a command in it."""
-    implicit_script = programs.IMPLICIT_SCRIPTS.get(call.name)
-    reads_no_scripts = call.name in programs.PACKAGE_MANAGERS | programs.HARMLESS_PROGRAMS
+    implicit_script = rows("script").get(call.name)
+    reads_no_scripts = call.name in group("package-managers") | group("harmless")
     for arg in (
         [ExpandedWord(implicit_script)] if implicit_script else [] if reads_no_scripts else call.args[:_MAX_ARGUMENTS]
     ):

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 
-from ostler.policy import danger_programs as programs
 from ostler.policy import danger_tables
 from ostler.policy.shell import data_leaks, unknown_programs
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
@@ -11,19 +10,20 @@ from ostler.policy.shell.command_evaluator import shell_quote
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.network_transfers import evaluate_ssh_setting
 from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.program_table import ArgumentSpec, argument_spec, group, rows
 from ostler.policy.shell.shell_builtins import stdin_reason
-from ostler.policy.shell.wrapper_specs import FETCHERS, RUNNERS, WRAPPER_SPECS, WrapperSpec
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_%]*)=(.*)", re.DOTALL)
+_CONTAINER_ENGINES = frozenset({"docker", "docker-compose", "podman", "nerdctl"})
 _GLOBAL_VALUED = {"docker": "cHl", "podman": "c", "npm": "C", "pnpm": "C"}
 
 
-def unwrap(call: CommandCall, spec: WrapperSpec, args: Sequence[ExpandedWord]) -> str:
+def unwrap(call: CommandCall, spec: ArgumentSpec, args: Sequence[ExpandedWord]) -> str:
     """Evaluate the command that a wrapper runs. Return why its output files need approval, or an empty string."""
     options = parse_options(
         args, spec.shorts_with_value, spec.longs_with_value, stop_at_operand=not spec.options_after_operands
     )
-    for code in options.values(*spec.code_options):
+    for code in options.values(*spec.command_options):
         call.evaluate_text(code.text)
     rest = options.operands[spec.skip_operands :]
     if rest and rest[0].text in {"--", "-"}:
@@ -50,29 +50,31 @@ def take_assignments(call: CommandCall, args: list[ExpandedWord]) -> list[Expand
     return []
 
 
-def _wrapper(call: CommandCall) -> str:
-    return unwrap(call, WRAPPER_SPECS[call.name], call.args)
+def run_wrapper(call: CommandCall) -> str:
+    """Evaluate the command that a wrapper runs, by its row."""
+    return unwrap(call, argument_spec(call.name, "wrapper"), call.args)
 
 
-def _runner(call: CommandCall) -> str:
-    subcommands, spec = RUNNERS[call.name]
+def run_runner(call: CommandCall) -> str:
+    """Evaluate the command that a runner runs after a subcommand, by its row."""
+    spec = argument_spec(call.name, "runner-options")
     operands = parse_options(
         call.args, _GLOBAL_VALUED.get(call.name, ""), ("context", "host", "file"), stop_at_operand=True
     ).operands
     if [arg.text for arg in operands[:1]] == ["compose"]:
         longs = ("file", "project-name", "profile", "env-file", "project-directory")
         operands = [operands[0], *parse_options(operands[1:], "fp", longs, stop_at_operand=True).operands]
-    if operands and operands[0].text in programs.PACKAGE_BINARIES and call.name in programs.PACKAGE_MANAGERS:
+    if operands and operands[0].text in group("package-binaries") and call.name in group("package-managers"):
         call.evaluate_argv(operands)
-    for subcommand in subcommands:
+    for subcommand in rows("runner")[call.name].split(", "):
         words = subcommand.split()
         if [arg.text for arg in operands[: len(words)]] == words:
             rest = operands[len(words) :]
             if call.name == "uv" and rest and (rest[0].text == "-" or rest[0].text.endswith(".py")):
                 rest = [ExpandedWord("python"), *rest]
             call.shell = call.shell.fork()
-            call.shell.in_project_environment = call.name not in FETCHERS
-            if spec is RUNNERS["docker"][1]:
+            call.shell.in_project_environment = call.name not in group("fetchers")
+            if call.name in _CONTAINER_ENGINES:
                 call.shell.cwd = ()
             words = [arg.text for arg in rest]
             after_dashes = rest[words.index("--") + 1 :] if "--" in words else []
@@ -84,11 +86,10 @@ def _runner(call: CommandCall) -> str:
 
 def _container_reason(call: CommandCall, args: list[ExpandedWord]) -> str:
     """Return why a container needs approval: it gets access to the machine. Its entry point is evaluated."""
-    if "docker" not in call.name and call.name not in {"podman", "nerdctl"}:
+    if call.name not in _CONTAINER_ENGINES:
         return ""
-    options = parse_options(
-        args, RUNNERS["docker"][1].shorts_with_value, RUNNERS["docker"][1].longs_with_value, stop_at_operand=True
-    )
+    spec = argument_spec(call.name, "runner-options")
+    options = parse_options(args, spec.shorts_with_value, spec.longs_with_value, stop_at_operand=True)
     for entry in options.values("entrypoint"):
         call.evaluate_argv([entry, *options.operands[1:]])
     mounts = options.values("v", "volume", "mount")
@@ -292,8 +293,8 @@ def _coreutils(call: CommandCall) -> str:
 
 
 HANDLERS: dict[str, CommandHandler] = {
-    **dict.fromkeys(RUNNERS, _runner),
-    **dict.fromkeys(WRAPPER_SPECS, _wrapper),
+    **dict.fromkeys(rows("runner"), run_runner),
+    **dict.fromkeys(rows("wrapper"), run_wrapper),
     "env": _env,
     "command": _command,
     "script": _script,

@@ -1,0 +1,114 @@
+"""`ostler login` and `ostler logout`: store or delete the token of an Ostler server, or the key of Agent Zero."""
+
+import asyncio
+import os
+import sys
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from ostler.cli.arguments import Parser
+from ostler.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from ostler.core.credentials import CredentialName
+
+DESCRIPTION = """Store the token of an Ostler server after the server has accepted it. The token or a pairing code is
+read from the terminal or standard input; a pairing line (URL#CODE) needs neither. Without URL, list the servers."""
+
+
+def main(arguments: list[str]) -> int:
+    """Log in, or list the logins."""
+    parser = Parser("ostler login", description=DESCRIPTION)
+    parser.add_argument("url", metavar="URL", nargs="?", default="", help="URL of the server, or its pairing line")
+    parser.add_argument(
+        "--allow-plain", action="store_true", help="send the token unencrypted to another machine (http://)"
+    )
+    _add_agent_zero(parser)
+    args = parser.parse_args(arguments)
+    if not args.url:
+        return _list()
+    return _store_key(args) if args.agent_zero else _log_in(args)
+
+
+def logout(arguments: list[str]) -> int:
+    """Delete a login."""
+    parser = Parser("ostler logout", description="Revoke the token at the server and delete it here.")
+    parser.add_argument("url", metavar="URL", help="URL of the server")
+    _add_agent_zero(parser)
+    args = parser.parse_args(arguments)
+    return _delete_key(args) if args.agent_zero else _log_out(args)
+
+
+def _add_agent_zero(parser: Parser) -> None:
+    parser.add_argument("--agent-zero", action="store_true", help="the server is Agent Zero, which has an API key")
+
+
+def _log_in(args: Namespace) -> int:
+    from ostler.app.server_login import log_in
+    from ostler.app.tool_host import open_credentials
+    from ostler.cli.stdin import read_secret
+    from ostler.credentials.server_logins import ServerLogins
+    from ostler.text.sanitise import sanitise
+
+    logins = ServerLogins(open_credentials())
+    known, user = asyncio.run(
+        log_in(
+            args.url,
+            logins,
+            os.environ,
+            lambda url: read_secret(f"Token or pairing code for {url}: "),
+            allow_plain=args.allow_plain,
+        )
+    )
+    who = f" as {sanitise(user)[:64]}" if user else ""
+    sys.stdout.write(f"logged in to {known.url}{who}\n")
+    return 0
+
+
+def _log_out(args: Namespace) -> int:
+    from ostler.app.server_login import log_out
+    from ostler.app.tool_host import open_credentials
+    from ostler.credentials.server_logins import ServerLogins
+
+    result = asyncio.run(log_out(args.url, ServerLogins(open_credentials()), os.environ))
+    sys.stdout.write(f"logged out: {result}\n")
+    return 0
+
+
+def _list() -> int:
+    from ostler.app.tool_host import open_credentials
+    from ostler.credentials.server_logins import ServerLogins
+
+    urls = ServerLogins(open_credentials()).urls()
+    sys.stdout.write("".join(f"{url}\n" for url in urls) or "no servers; log in with `ostler login URL`\n")
+    return 0
+
+
+def _store_key(args: Namespace) -> int:
+    from ostler.app.tool_host import open_credentials
+    from ostler.cli.stdin import read_secret
+
+    name = _key_name(args.url)
+    key = read_secret(f"API key of Agent Zero at {name.account}: ").strip()
+    if not key or not key.isprintable():
+        raise UsageError("the key is empty or contains control characters")
+    open_credentials().set(name, key)
+    sys.stdout.write(f"stored the key of {name.account}\n")
+    return 0
+
+
+def _delete_key(args: Namespace) -> int:
+    from ostler.app.tool_host import open_credentials
+
+    name = _key_name(args.url)
+    if not open_credentials().delete(name):
+        raise UsageError(f"there is no key of {name.account}")
+    sys.stdout.write(f"deleted the key of {name.account}\n")
+    return 0
+
+
+def _key_name(url: str) -> "CredentialName":
+    from ostler.core.credentials import CredentialName
+    from ostler.http.url import parse_origin
+
+    return CredentialName("agent_zero", parse_origin(url).address)

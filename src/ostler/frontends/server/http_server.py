@@ -1,0 +1,100 @@
+"""Runs the server with uvicorn until a signal arrives, and drains it within seconds."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from ostler.frontends.server.hubs import SessionHubs
+from ostler.interaction.signals import ALL_STOP_SIGNALS, handled_signals
+
+PING_SECONDS = 20.0
+GRACE_SECONDS = 1
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves signals alone, because the sessions are released first, and tells when it listens."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_ready()
+
+
+async def serve_until_signal(
+    app: ASGIApp,
+    hubs: SessionHubs,
+    sockets: list[socket.socket],
+    on_ready: Callable[[], None],
+    *,
+    certificate: str = "",
+    key: str = "",
+) -> int:
+    """Serve until a signal arrives. Turns that run then are continued by the next process."""
+    stopped = asyncio.Event()
+    with handled_signals(dict.fromkeys(ALL_STOP_SIGNALS, stopped.set)):
+        await serve_http(app, hubs, sockets, stopped, on_ready, certificate=certificate, key=key)
+    return 0
+
+
+async def serve_http(
+    app: ASGIApp,
+    hubs: SessionHubs,
+    sockets: list[socket.socket],
+    stopped: asyncio.Event,
+    on_ready: Callable[[], None] = lambda: None,
+    *,
+    certificate: str = "",
+    key: str = "",
+) -> None:
+    """Serve until `stopped` is set, then drain."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="websockets-sansio",
+        ws_max_size=hubs.parts.config.max_frame,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        server_header=False,
+        ssl_certfile=certificate or None,
+        ssl_keyfile=key or None,
+    )
+    server = _Uvicorn(config, on_ready)
+    await hubs.start()
+    serving = asyncio.create_task(server.serve(sockets), name="http server")
+    stopping = asyncio.create_task(stopped.wait(), name="wait for a signal")
+    try:
+        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        await drain(hubs, server, serving)
+
+
+async def drain(hubs: SessionHubs, server: uvicorn.Server, serving: "asyncio.Task[None]") -> None:
+    """Release all sessions, then stop; neither waits long for clients that do not read."""
+    for listener in server.servers:
+        listener.close()
+    try:
+        async with asyncio.timeout(hubs.parts.config.drain - GRACE_SECONDS):
+            await hubs.drain()
+    except TimeoutError:
+        pass
+    server.should_exit = True
+    await asyncio.wait([serving], timeout=GRACE_SECONDS + 0.5)
+    server.force_exit = True
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)

@@ -1,0 +1,1 @@
+"""The full-screen client on Textual. Only this package imports Textual."""

@@ -1,0 +1,64 @@
+"""Copies parts of the transcript to the clipboard of the terminal, or to a file if they are too long for it."""
+
+import os
+import re
+from collections.abc import Callable
+from tempfile import NamedTemporaryFile
+
+from ostler.frontends.tui.clipboard import clipboard_sequence
+from ostler.frontends.tui.transcript.view import TranscriptView
+from ostler.rendering.screen_blocks import copyable_text
+from ostler.session.transcript import TextBlock
+from ostler.text.sanitise import sanitise
+
+_CODE_BLOCK = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n(.*?)^ {0,3}\1", re.MULTILINE | re.DOTALL)
+
+
+class TranscriptCopier:
+    """Copies the last answer, its code blocks or everything. `write` writes to the terminal, `note` tells the user."""
+
+    def __init__(self, view: TranscriptView, write: Callable[[str], None], note: Callable[[str], None]) -> None:
+        self._view = view
+        self._write = write
+        self._note = note
+        self._code_index = 0
+
+    def copy_answer(self) -> None:
+        """Copy the selected block, or the last answer."""
+        self._code_index = 0
+        self._copy(self._last_answer(), "the answer")
+
+    def copy_code(self) -> None:
+        """Copy the last code block of the answer; the next time, the one before it."""
+        blocks = [match[2] for match in _CODE_BLOCK.finditer(self._last_answer())]
+        if not blocks:
+            self._note("there is no code block")
+            return
+        self._code_index = self._code_index % len(blocks) + 1
+        self._copy(blocks[-self._code_index], "the code block")
+
+    def copy_all(self) -> None:
+        model = self._view.model
+        texts = (copyable_text(model.blocks(index)) for index in range(len(model.entries)))
+        self._copy("\n\n".join(filter(None, texts)), "the conversation")
+
+    def _last_answer(self) -> str:
+        model = self._view.model
+        if self._view.selected is not None:
+            return copyable_text(model.blocks(self._view.selected))
+        for index in reversed(range(len(model.entries))):
+            if any(isinstance(block, TextBlock) for block in model.blocks(index)):
+                return copyable_text([b for b in model.blocks(index) if isinstance(b, TextBlock)])
+        return ""
+
+    def _copy(self, text: str, name: str) -> None:
+        if not text:
+            self._note("there is nothing to copy")
+            return
+        if sequence := clipboard_sequence(sanitise(text), os.environ):
+            self._write(sequence)
+            self._note(f"copied {name} ({len(text):,} characters)")
+            return
+        with NamedTemporaryFile("w", prefix="ostler-copy-", suffix=".md", delete=False, encoding="utf-8") as file:
+            file.write(text)
+        self._note(f"too long for the clipboard; written to {file.name}")

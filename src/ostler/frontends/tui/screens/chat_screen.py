@@ -1,0 +1,408 @@
+"""The main screen: cards, transcript, activity, input. It routes keys to the parts and to the controller."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.timer import Timer
+
+from ostler.core.errors import UsageError
+from ostler.frontends.tui.copying import TranscriptCopier
+from ostler.frontends.tui.keys import ACTIONS, KeyTable
+from ostler.frontends.tui.options import TuiOptions
+from ostler.frontends.tui.screens.choice_screen import Choice, ChoiceScreen
+from ostler.frontends.tui.screens.help_screen import HelpScreen
+from ostler.frontends.tui.screens.request_screen import RequestScreen
+from ostler.frontends.tui.session_controller import SessionController
+from ostler.frontends.tui.status import activity_line, panel_sections, status_cards, welcome_lines
+from ostler.frontends.tui.transcript.view import TranscriptView
+from ostler.frontends.tui.widgets.completion_menu import CompletionMenu
+from ostler.frontends.tui.widgets.prompt_field import PromptField
+from ostler.frontends.tui.widgets.search_field import SearchField
+from ostler.frontends.tui.widgets.status_cards import TALL_ROWS, StatusCards
+from ostler.frontends.tui.widgets.text_rows import PAINT, TextRows
+from ostler.frontends.tui.workers import start_work
+from ostler.interaction.builtin_commands import COMMANDS
+from ostler.interaction.chat_exit import ChatExit
+from ostler.interaction.prompt_history import PromptHistory
+from ostler.text.sanitise import sanitise
+
+SPIN_SECONDS = 0.25
+PANEL_COLUMNS = 42
+NARROW_COLUMNS = 76  # a narrower window has no room for the panel beside the transcript
+LOG_ROWS = 8
+
+
+class ChatScreen(Screen[None]):
+    """Shows one session at a time."""
+
+    DEFAULT_CSS = """
+    ChatScreen { layers: base menu; background: $background; }
+    #cards { dock: top; height: 2; background: $surface; }
+    #body { height: 1fr; }
+    #transcript { padding: 0 0 0 1; }
+    #panel { width: 42; background: $surface; padding: 0 1; display: none; }
+    #search { dock: bottom; display: none; border: none; height: 1; background: $panel; padding: 0 1; }
+    #log { height: 8; background: $surface; display: none; }
+    #activity { height: 1; background: $background; }
+    #input { height: auto; min-height: 1; max-height: 10; border: none; padding: 0 1; background: $panel; }
+    #input:focus { border: none; }
+    #footer { height: 1; background: $surface; }
+    #completions { layer: menu; dock: bottom; height: 0; margin-bottom: 2; background: $panel; display: none; }
+    #completions > .muted { color: $foreground 60%; }
+    """
+    AUTO_FOCUS: ClassVar[str | None] = "#input"
+
+    def __init__(self, options: TuiOptions, leave: Callable[[ChatExit], None]) -> None:
+        super().__init__()
+        self.keys = KeyTable(options.keys)
+        self.controller: SessionController | None = None
+        self.view = TranscriptView(options.frames_per_second)
+        self.leave = leave
+        self._options = options
+        menu = CompletionMenu()
+        self.menu = menu
+        self.prompt = PromptField(PromptHistory(options.history), self.keys, menu)
+        self.prompt.is_sensitive = options.is_sensitive
+        self._requests: RequestScreen | None = None
+        self._spinner: Timer | None = None
+        self._frame = 0
+        self._copier = TranscriptCopier(self.view, self._write, self.show_note)
+        self._has_mouse = True
+        self._note = ""
+        for action in ACTIONS:
+            if action.name != "newline" and self.keys.keys(action.name):
+                self._bindings.bind(
+                    ",".join(self.keys.keys(action.name)), f"do('{action.name}')", action.description, priority=True
+                )
+
+    def compose(self) -> ComposeResult:
+        yield StatusCards()
+        with Horizontal(id="body"):
+            yield self.view
+            yield TextRows(id="panel")
+        yield TextRows(id="log", keep_last=True, margin=1)
+        yield TextRows(id="activity", margin=1)
+        yield self.prompt
+        yield TextRows(id="footer", margin=1)
+        yield SearchField(self.view, self.show_note)
+        yield self.menu
+
+    def on_mount(self) -> None:
+        self.view.welcome = list(welcome_lines(self._options.project))
+        self.view.model.details = self._options.details
+        self._show_footer()
+        self.screen_layout_refresh_signal.subscribe(self, lambda _: self.prompt.place_cursor())
+
+    def on_resize(self) -> None:
+        self.query_one("#cards").styles.height = 2 if self.size.height >= TALL_ROWS else 1
+        self._place_panel()
+        self.show_status()
+
+    def _place_panel(self) -> None:
+        """Show the panel beside the transcript, or instead of it in a narrow window."""
+        panel, is_narrow = self.query_one("#panel"), self.size.width < NARROW_COLUMNS
+        panel.styles.width = "1fr" if is_narrow else PANEL_COLUMNS
+        self.view.display = not (is_narrow and panel.display)
+
+    def use_theme(self) -> None:
+        """Take the colours of the app's theme."""
+        self.view.use_theme()
+        for widget in (*self.query(TextRows), *self.query(StatusCards)):
+            widget.use_theme()
+
+    # -- the session ---------------------------------------------------------------------------------------------
+
+    async def attach(self, controller: SessionController) -> None:
+        """Show a session."""
+        self.controller = controller
+        self.prompt.source = controller.completion
+        self.view.viewport.follow()
+        await controller.start()
+        self.view.update_rows(force=True)
+
+    def show_status(self) -> None:
+        controller = self.controller
+        if controller is None or not self.is_mounted:
+            return
+        self.query_one(StatusCards).show(status_cards(controller, os.path.basename(self._options.project)))
+        self._show_activity()
+        panel = self.query_one("#panel", TextRows)
+        if panel.display:
+            panel.show(panel_sections(controller, panel.size.width - 2, max(panel.size.height, 1)))
+        log = self.query_one("#log", TextRows)
+        if log.display:
+            log.show([f"{moment} {text}" for moment, text in list(controller.feed.lines)[-LOG_ROWS:]])
+        self._spin(controller.turns.busy)
+
+    def _show_activity(self) -> None:
+        if self.controller:
+            line = activity_line(self.controller, self.view.model, self.size.width, self._frame)
+            self.query_one("#activity", TextRows).show([self._note or line])
+
+    def _spin(self, busy: bool) -> None:
+        if busy and self._spinner is None:
+            self._spinner = self.set_interval(SPIN_SECONDS, self._next_frame)
+        elif not busy and self._spinner:
+            self._spinner.stop()
+            self._spinner = None
+
+    def _next_frame(self) -> None:
+        self._frame += 1
+        if self.is_current:  # below a dialog, every change would draw the whole screen
+            self._show_activity()
+
+    def show_requests(self) -> None:
+        controller = self.controller
+        if controller is None:
+            return
+        if self._requests is not None:
+            self._requests.update_request()
+        elif controller.requests:
+            self.menu.close()
+            self._requests = RequestScreen(controller, self.prompt, self._show_above)
+            self.app.push_screen(self._requests, self._on_requests_closed)
+
+    def _show_above(self, rows: int) -> None:
+        """Show the end of the transcript above a dialog that covers the last rows of the window."""
+        self.view.cover(rows - (self.size.height - self.view.region.bottom))
+
+    def _on_requests_closed(self, _: None) -> None:
+        self._requests = None
+        self.view.cover(0)
+        self.prompt.focus()
+        self.show_requests()
+
+    def restore_draft(self, text: str) -> None:
+        self.prompt.restore_draft(text)
+
+    def show_note(self, text: str) -> None:
+        """Show a short message in the activity row for a moment."""
+        self._note = PAINT(sanitise(text), "yellow")
+        self._show_activity()
+        if not self.controller:
+            self.query_one("#activity", TextRows).show([self._note])
+        self.set_timer(3.0, self._clear_note)
+
+    def _clear_note(self) -> None:
+        self._note = ""
+        self._show_activity()
+
+    def _show_footer(self) -> None:
+        shown = (("enter", "send"), *((self.keys.label(n), label) for n, label in FOOTER))
+        hints = [f"{PAINT(key.capitalize() if key == 'enter' else key, 'cyan')} {label}" for key, label in shown if key]
+        self.query_one("#footer", TextRows).show(["  ".join(hints)])
+
+    # -- input ---------------------------------------------------------------------------------------------------
+
+    async def on_prompt_field_submitted(self, event: PromptField.Submitted) -> None:
+        self.view.selected = None
+        self.view.to_end()
+        if self.controller is None:
+            self.prompt.restore_draft(event.text)
+            self.show_note("the session is still opening")
+            return
+        work = partial(self.controller.submit, event.text, event.pasted, steering=event.steering)
+        start_work(self, work, "submit")
+
+    def on_prompt_field_editor_requested(self) -> None:
+        start_work(self, self._edit_draft, "editor", exclusive=True)
+
+    async def _edit_draft(self) -> None:
+        from ostler.interaction.draft_file import edit_text
+
+        try:
+            self.prompt.put_text(await edit_text(self.prompt.full_text, self.edit_file))
+        except UsageError as error:
+            self.show_note(str(error))
+
+    async def edit_file(self, path: str) -> bool:
+        from ostler.interaction.external_editor import run_editor
+
+        with self.app.suspend():
+            return await run_editor(path)
+
+    def on_prompt_field_escape_pressed(self) -> None:
+        if self.view.selected is not None or not self.view.viewport.following:
+            self.view.to_end()
+        elif self.controller and self.controller.turns.busy:
+            self.controller.interrupt()
+
+    def on_completion_menu_chosen(self, event: CompletionMenu.Chosen) -> None:
+        self.prompt.accept(event.completion)
+
+    def on_text_area_changed(self) -> None:
+        self.menu.styles.margin = (0, 0, self.prompt.size.height + 1, 0)
+
+    def on_transcript_view_clicked(self, event: TranscriptView.Clicked) -> None:
+        if self.view.model.entries[event.entry].kind in ("call", "message"):
+            self.view.model.toggle_fold(event.entry)
+
+    # -- actions -------------------------------------------------------------------------------------------------
+
+    async def action_do(self, name: str) -> None:
+        """Run an action of the key table."""
+        if simple := self._view_actions().get(name):
+            simple()
+        elif handler := getattr(self, f"_do_{name}", None):
+            result = handler()
+            if result is not None:
+                await result
+
+    def _view_actions(self) -> dict[str, Callable[[], None]]:
+        view = self.view
+        return {
+            "page_up": partial(view.page, -1),
+            "page_down": partial(view.page, 1),
+            "line_up": partial(view.scroll_rows, -1),
+            "line_down": partial(view.scroll_rows, 1),
+            "to_start": view.to_start,
+            "to_end": view.to_end,
+            "select_previous": partial(view.select, -1),
+            "select_next": partial(view.select, 1),
+            "fold": view.toggle_fold,
+            "details": self.toggle_details,
+            "help": self._show_help,
+            "steer": lambda: self.prompt.send(steering=True),
+            "editor": self.on_prompt_field_editor_requested,
+            "stash": lambda: self.show_note(self.prompt.toggle_stash()),
+            "quit": lambda: self.leave(ChatExit(0)),
+            "copy_answer": self._copier.copy_answer,
+            "copy_code": self._copier.copy_code,
+            "copy_all": self._copier.copy_all,
+            "search": self.query_one(SearchField).open,
+            "log": self._toggle_log,
+        }
+
+    def _show_help(self) -> None:
+        self.app.push_screen(HelpScreen(self.keys))
+
+    def toggle_details(self) -> None:
+        model = self.view.model
+        model.set_details(not model.details)
+        self.show_note(f"tool calls are now shown {'in full' if model.details else 'shortened'}")
+
+    def _do_interrupt(self) -> None:
+        if self.prompt.text:
+            self.prompt.clear_text()
+        elif self.controller:
+            self.controller.interrupt()
+        else:
+            self.leave(ChatExit(130))
+
+    def _do_leave(self) -> None:
+        if self.prompt.text:
+            self.prompt.action_delete_right()
+        else:
+            self.leave(ChatExit(0))
+
+    def _do_next_mode(self) -> None:
+        if self.menu.is_open:
+            self.menu.move(-1)
+        elif self.controller:
+            start_work(self, self.controller.next_mode, "mode")
+
+    def _do_suspend(self) -> None:
+        self.app.action_suspend_process()
+
+    def _do_panel(self) -> None:
+        panel = self.query_one("#panel")
+        panel.display = not panel.display
+        self._place_panel()
+        self.call_after_refresh(self.show_status)
+
+    def _toggle_log(self) -> None:
+        log = self.query_one("#log")
+        log.display = not log.display
+        self.call_after_refresh(self.show_status)
+
+    def _write(self, sequence: str) -> None:
+        """Write a sequence to the terminal."""
+        if self.app._driver is not None:
+            self.app._driver.write(sequence)
+
+    def on_search_field_closed(self) -> None:
+        self.prompt.focus()
+
+    def _do_mouse(self) -> None:
+        driver = self.app._driver
+        self._has_mouse = not self._has_mouse
+        method = getattr(driver, "_enable_mouse_support" if self._has_mouse else "_disable_mouse_support", None)
+        if method:
+            method()
+            getattr(driver, "flush", lambda: None)()
+        self.show_note("mouse on" if self._has_mouse else "mouse off: select text with the terminal")
+
+    def _do_theme(self) -> None:
+        themes = sorted(self.app.available_themes)
+        following = themes[(themes.index(self.app.theme) + 1) % len(themes)]
+        self.set_theme(following)
+
+    def set_theme(self, name: str) -> None:
+        """Switch to a theme; without a name, let the user choose one."""
+        from ostler.frontends.tui.themes import find_theme
+
+        if not name:
+            items = [Choice(theme, theme) for theme in sorted(self.app.available_themes)]
+            self.app.push_screen(
+                ChoiceScreen("theme", items), lambda chosen: self.set_theme(chosen) if chosen else None
+            )
+            return
+        found = find_theme(self.app, name)
+        if not found:
+            self.show_note(f"unknown theme: {name}")
+            return
+        self.app.theme = found
+        self._options.remember_theme(found)
+        self.call_after_refresh(self.use_theme)
+        self.show_note(f"theme {found}")
+
+    # -- choices -------------------------------------------------------------------------------------------------
+
+    def _do_palette(self) -> None:
+        actions = [Choice(f"key:{a.name}", a.description, self.keys.label(a.name)) for a in ACTIONS]
+        commands = [Choice(f"/{name}", f"/{name}", command.description) for name, command in COMMANDS.items()]
+        self.app.push_screen(ChoiceScreen("command", [*commands, *actions]), self._run_chosen)
+
+    async def _run_chosen(self, value: str | None) -> None:
+        if not value:
+            return
+        if value.startswith("key:"):
+            await self.action_do(value.removeprefix("key:"))
+            return
+        command = COMMANDS[value.removeprefix("/")]
+        if command.hint and not command.hint.startswith("["):
+            self.prompt.put_text(f"{value} ")
+        elif self.controller:
+            start_work(self, partial(self.controller.run_command, value), "submit")
+
+    async def _do_sessions(self) -> None:
+        if self.controller is None:
+            return
+        found = await self.controller.services.sessions("")
+        current = self.controller.session.id
+        items = [
+            Choice(s.id, sanitise(s.title or s.id).replace("\n", " "), f"{s.changed[:16]}  {s.turns} turns")
+            for s in found
+            if s.id != current
+        ]
+        self.app.push_screen(ChoiceScreen("search sessions; Enter opens one", items, side=True), self._open_session)
+
+    def _open_session(self, session_id: str | None) -> None:
+        if session_id and self.controller:
+            start_work(self, partial(self.controller.run_command, f"/resume {session_id}"), "submit")
+
+
+FOOTER = (
+    ("help", "help"),
+    ("palette", "commands"),
+    ("sessions", "sessions"),
+    ("next_mode", "mode"),
+    ("newline", "new line"),
+    ("panel", "panel"),
+    ("quit", "quit"),
+)

@@ -1,0 +1,302 @@
+"""The dialog for approval requests and questions. It shows the first open one until it is answered or withdrawn."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from ostler.frontends.tui.session_controller import SessionController
+from ostler.frontends.tui.widgets.prompt_field import PromptField
+from ostler.frontends.tui.widgets.scroll_rows import ScrollRows
+from ostler.frontends.tui.widgets.text_rows import PAINT, TextRows
+from ostler.interaction.answer_keys import AnswerKeyFilter
+from ostler.interaction.answer_menu import AnswerMenu
+from ostler.interaction.approval_form import ApprovalForm
+from ostler.interaction.question_form import QuestionForm
+from ostler.rendering.asks import render_ask
+from ostler.rendering.forms import render_field, render_hunk, render_question
+from ostler.rendering.measure import count_columns
+from ostler.rendering.wrapping import wrap
+
+CLICK_DELAY_SECONDS = 0.5  # a click so soon after the dialog appeared was meant for something else
+SCROLL_HINT = "scroll to the end first (PgDn)"
+LOW_ROWS = 20  # a window with fewer rows has no gap in the dialog, and the dialog may cover the cards
+CARD_ROWS = 2
+WIDE_COLUMNS = 110  # from this width, diffs are shown in two columns at first
+
+
+class AnswerRows(TextRows):
+    """The answers, one in each row; a click chooses one."""
+
+    class Chosen(Message):
+        def __init__(self, row: int) -> None:
+            super().__init__()
+            self.row = row
+
+    def on_click(self, event: events.Click) -> None:
+        self.post_message(self.Chosen(event.y))
+
+
+class RequestScreen(ModalScreen[None]):
+    """Shows the first open request of a session. Keys that are no answers go to the draft."""
+
+    DEFAULT_CSS = """
+    RequestScreen { align: center bottom; background: $background 40%; }
+    RequestScreen > Vertical { height: auto; max-height: 100%; background: $surface; border-top: heavy $warning;
+        border-title-color: $warning; border-title-style: bold; }
+    RequestScreen > Vertical.dangerous { border-top: heavy $error; border-title-color: $error; }
+    RequestScreen ScrollRows { background: $surface; padding: 0 1; }
+    RequestScreen TextRows { background: $surface; height: 1; }
+    RequestScreen AnswerRows { margin-top: 1; }
+    RequestScreen.low AnswerRows { margin-top: 0; }
+    RequestScreen Input { border: none; height: 1; padding: 0 1; background: $panel; }
+    """
+    AUTO_FOCUS: ClassVar[str | None] = ""
+
+    def __init__(
+        self, controller: SessionController, prompt: PromptField, on_layout: Callable[[int], None] = lambda rows: None
+    ) -> None:
+        """`on_layout` is told how many rows of the window the dialog covers."""
+        super().__init__()
+        self._controller = controller
+        self._prompt = prompt
+        self._on_layout = on_layout
+        self._draft = ""
+        self._two_columns: bool | None = None
+        self._shown: tuple[str, AnswerMenu] | None = None
+        self._visible_at = float("inf")
+        self._hint = ""
+        self._is_ready = False
+        self._rows: list[tuple[str, str]] = []  # the rows of the answers, each with its key
+        self.keys = AnswerKeyFilter(
+            self._answer, self._add_to_draft, lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call)
+        )
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield ScrollRows(id="request")
+            yield AnswerRows(id="answers")
+            yield Input(id="answer-text")
+            yield TextRows(id="feedback", margin=2)
+
+    def on_mount(self) -> None:
+        self._is_ready = True
+        self.keys.note_keys_elsewhere(self._prompt.last_key, has_text=bool(self._prompt.text))
+        self.update_request()
+
+    def on_unmount(self) -> None:
+        self.keys.reset()
+        self._prompt.insert_draft(self._draft)
+
+    # -- content -------------------------------------------------------------------------------------------------
+
+    def update_request(self) -> None:
+        """Show the first request and its current step, or close."""
+        first = self._controller.requests.first
+        if first is None:
+            self.dismiss(None)
+            return
+        if not self._is_ready or self._controller.requests.is_first_answered:
+            return
+        ask_id, form = first
+        shown = (ask_id, form.menu())
+        is_new = self._shown is None or self._shown[0] != ask_id
+        if shown != self._shown or isinstance(form, QuestionForm):
+            self._shown = shown
+            self._show_form(form, shown[1], is_new=is_new)
+
+    def _show_form(self, form: ApprovalForm | QuestionForm, menu: AnswerMenu, *, is_new: bool) -> None:
+        self.keys.reset()
+        self._hint = ""
+        answers, field = self.query_one(AnswerRows), self.query_one(Input)
+        answers.display, field.display = bool(menu.answers), not menu.answers
+        self._show_title(form)
+        self._lay_out(form, menu)
+        self._show_feedback()
+        if menu.answers:
+            self.set_focus(None)
+            self.keys.expect_answer(menu.confirmed_keys, dict(menu.answers), quick=menu.quick)
+        else:
+            field.value, field.placeholder = "", menu.prompt.strip()
+            field.focus()
+        if is_new:
+            self._visible_at = float("inf")
+        self.call_after_refresh(self._mark_visible)
+
+    def _show_title(self, form: ApprovalForm | QuestionForm) -> None:
+        dialog = self.query_one(Vertical)
+        is_dangerous = isinstance(form, ApprovalForm) and form.event.once_only
+        dialog.set_class(is_dangerous, "dangerous")
+        titles = ("dangerous: needs your approval each time", "needs your approval")
+        dialog.border_title = titles[not is_dangerous] if isinstance(form, ApprovalForm) else "question"
+
+    def _lay_out(self, form: ApprovalForm | QuestionForm, menu: AnswerMenu) -> None:
+        """Give the answers the rows they need, and the request the rest; it can be scrolled."""
+        columns = max(self.size.width, 20)
+        lines = self._form_lines(form)
+        self._rows = [row for key, label in menu.answers for row in self._answer_rows(key, label, menu, columns)]
+        is_low = self.size.height < LOW_ROWS
+        self.set_class(is_low, "low")
+        needed = sum(max(-(-count_columns(line) // max(columns - 3, 8)), 1) for line in lines)
+        used = max(len(self._rows), 1) + (2 if is_low else 3)  # with the border, the last row and the gap
+        body, answers = self.query_one("#request", ScrollRows), self.query_one(AnswerRows)
+        height = min(needed, max(self.size.height - used - (0 if is_low else CARD_ROWS), 2))
+        body.styles.height = height
+        body.show(lines)
+        answers.styles.height = len(self._rows)
+        answers.show([row for _, row in self._rows])
+        self._on_layout(height + used)
+
+    def on_resize(self) -> None:
+        """Lay out the dialog for the new size, without taking keys for answers again."""
+        first = self._controller.requests.first
+        if self._shown and first and first[0] == self._shown[0]:
+            self._lay_out(first[1], self._shown[1])
+
+    def on_scroll_rows_wrapped(self) -> None:
+        self._show_feedback()
+
+    def _mark_visible(self) -> None:
+        self._visible_at = min(self._visible_at, time.monotonic())
+        self.keys.mark_visible()
+        self.query_one("#request", ScrollRows).scroll_rows(0)
+        self._show_feedback()
+
+    def _form_lines(self, form: ApprovalForm | QuestionForm) -> list[str]:
+        if isinstance(form, QuestionForm):
+            field = render_field(form.field_description, form.field_choices, form.error, PAINT)
+            return [*render_question(form.question, PAINT), *field]
+        if form.hunks:
+            return render_hunk(form.hunks.current, form.hunks.last_choice, PAINT)
+        columns = self.size.width - 6
+        two_columns = self.size.width >= WIDE_COLUMNS if self._two_columns is None else self._two_columns
+        return render_ask(form.event, PAINT, side_by_side=columns if two_columns else 0)
+
+    def _answer_rows(self, key: str, label: str, menu: AnswerMenu, columns: int) -> list[tuple[str, str]]:
+        """Return the rows of an answer, each with its key. A label is never cut off."""
+        room = columns - 8
+        enter = "  then Enter" if count_columns(label) + 12 <= room else " ↵"
+        enter = enter if key in menu.confirmed_keys else ""
+        rows = [row[at : at + room] for row in wrap(f"{label}{enter}", room) for at in range(0, len(row), room)]
+        first, *more = rows or [""]
+        first = first.removesuffix(enter) + PAINT(enter, "dim") if enter and first.endswith(enter) else first
+        head = f"  {PAINT(f' {key} ', 'bold', 'cyan')} "
+        return [(key, head + first), *((key, f"{' ' * 6}{row}") for row in more)]
+
+    def _show_feedback(self) -> None:
+        waiting = len(self._controller.requests) - 1
+        more = self.query_one("#request", ScrollRows).rows_below
+        parts = [
+            PAINT(f"▼ {more} more rows (PgDn)", "yellow") if more else "",
+            PAINT(self._hint or self.keys.feedback, "bold") if self._hint or self.keys.feedback else "",
+            PAINT(f"{waiting} more request{'s' * (waiting > 1)}", "dim") if waiting else "",
+            PAINT("Esc cancels the turn" + (" · Tab: other diff view" if self._has_diff else ""), "dim"),
+        ]
+        self.query_one("#feedback", TextRows).show([PAINT(" · ", "dim").join(filter(None, parts))])
+
+    @property
+    def _has_diff(self) -> bool:
+        return self.query_one("#request", ScrollRows).text.find("@@") >= 0
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    def _answer(self, key: str) -> None:
+        self._controller.answer(key)
+
+    def _add_to_draft(self, text: str) -> None:
+        self._draft += text
+
+    def _may_answer(self, key: str) -> bool:
+        """Return whether everything was visible; a denial needs less."""
+        first = self._controller.requests.first
+        form = first[1] if first else None
+        denies = isinstance(form, ApprovalForm) and not form.hunks and key in form.denying_keys()
+        return denies or self.query_one("#request", ScrollRows).seen_end
+
+    async def on_key(self, event: events.Key) -> None:
+        if event.key in ("escape", "ctrl+c"):
+            event.stop()
+            self._controller.interrupt()
+        elif self._scroll(event.key):
+            event.stop()
+        elif isinstance(self.focused, Input):
+            return
+        elif event.key == "tab":
+            event.stop()
+            event.prevent_default()
+            self._toggle_columns()
+        else:
+            self._press(event)
+        self._show_feedback()
+
+    def _press(self, event: events.Key) -> None:
+        menu = self._shown[1] if self._shown else None
+        if menu is None or not menu.answers:
+            return
+        event.stop()
+        event.prevent_default()
+        self._hint = ""
+        if event.key in ("enter", "ctrl+j"):
+            self.keys.confirm()
+        elif event.key == "backspace":
+            if not self.keys.delete_key():
+                self._draft = self._draft[:-1]
+        elif event.is_printable and event.character:
+            key = event.character.lower()
+            key = key if key in dict(menu.answers) else ""
+            if key and not self._may_answer(key):
+                self._hint = SCROLL_HINT
+                return
+            self.keys.press(key, event.character)
+
+    def _scroll(self, key: str) -> bool:
+        body = self.query_one("#request", ScrollRows)
+        steps = {"up": -1, "down": 1}
+        if key in steps:
+            body.scroll_rows(steps[key])
+        elif key in ("pageup", "pagedown"):
+            body.page(1 if key == "pagedown" else -1)
+        elif key in ("home", "end"):
+            body.scroll_rows(10**9 if key == "end" else -(10**9))
+        else:
+            return False
+        return True
+
+    def _toggle_columns(self) -> None:
+        first = self._controller.requests.first
+        if first and isinstance(first[1], ApprovalForm):
+            now = self.size.width >= WIDE_COLUMNS if self._two_columns is None else self._two_columns
+            self._two_columns = not now
+            self._show_form(first[1], first[1].menu(), is_new=False)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Pasted text is never an answer."""
+        if not isinstance(self.focused, Input):
+            event.stop()
+            self.keys.add_text(event.text.replace("\r\n", "\n").replace("\r", "\n"))
+
+    def on_answer_rows_chosen(self, event: AnswerRows.Chosen) -> None:
+        event.stop()
+        menu = self._shown[1] if self._shown else None
+        if menu is None or event.row >= len(self._rows):
+            return
+        key = self._rows[event.row][0]
+        if time.monotonic() - self._visible_at < CLICK_DELAY_SECONDS:
+            return
+        if not self._may_answer(key):
+            self._hint = SCROLL_HINT
+            self._show_feedback()
+            return
+        self.keys.discard_key()
+        self._answer(key)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._controller.answer(event.value)

@@ -1,0 +1,131 @@
+"""Builds what the status cards, the activity row and the panel show, from the state of a session."""
+
+import time
+from collections.abc import Sequence
+
+from ostler.core.display import DisplayText
+from ostler.frontends.tui.session_controller import EXIT_HINT, SessionController
+from ostler.frontends.tui.transcript.model import TranscriptModel
+from ostler.frontends.tui.widgets.status_cards import StatusCard
+from ostler.rendering.blocks import TODO_MARKS
+from ostler.rendering.style import Styler
+from ostler.text.sanitise import sanitise
+from ostler.text.width import clip
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+PAINT = Styler(True, "dark")
+
+
+def status_cards(controller: SessionController, project: str) -> list[StatusCard]:
+    """Return the cards, the most important ones first."""
+    session, usage = controller.session, controller.commands.usage
+    state, style = _connection(controller)
+    cost = session.state.cost
+    speed = controller.speed.tokens_per_second
+    sandbox = next((label[8:] for label in controller.environment_labels if label.startswith("sandbox ")), "")
+    branch = next((label for label in controller.environment_labels if not label.startswith("sandbox ")), "")
+    share = usage.context_used / usage.context_limit if usage.context_limit else None
+    mode = usage.option("mode") or "ask"
+    title = _clean(session.state.title) or "new session"
+    cards = [
+        StatusCard("STATE", state, style),
+        StatusCard("MODEL", _clean(usage.option("model")) or session.info.backend, max_columns=28),
+        StatusCard("CONTEXT", usage.context_usage, share=share),
+        StatusCard("MODE", mode, {"plan": "blue", "accept-edits": "yellow"}.get(mode, "")),
+        StatusCard("COST", f"${cost:.2f}" if cost else "–"),
+        StatusCard("SPEED", f"{speed:.0f} tok/s" if speed else "–"),
+        StatusCard("PROFILE", profile, "red" if profile == "god_mode" else "")
+        if (profile := usage.option("profile"))
+        else None,
+        StatusCard("GIT", _clean(branch), max_columns=24) if branch else None,
+        StatusCard("SANDBOX", _clean(sandbox)) if sandbox else None,
+        StatusCard("AGENT", _clean(agent)) if (agent := usage.option("agent")) else None,
+        StatusCard("BACKEND", session.info.backend),
+        StatusCard("PROJECT", _clean(project), max_columns=24),
+        StatusCard("SESSION", title, max_columns=40),
+    ]
+    return [card for card in cards if card is not None]
+
+
+def _connection(controller: SessionController) -> tuple[str, str]:
+    if controller.requests.has_unanswered:
+        return "asks you", "yellow"
+    if controller.waiting:
+        return "waiting", "yellow"
+    if controller.turns.busy:
+        return "working", "green"
+    return ("failed", "red") if controller.last_turn == "failed" else ("ready", "")
+
+
+def activity_line(controller: SessionController, model: TranscriptModel, columns: int, frame: int) -> str:
+    """Return what is running now, or the last event if nothing is."""
+    turns = controller.turns
+    if controller.warned:
+        return PAINT(EXIT_HINT, "yellow")
+    queued = f" · {turns.queued} queued" if turns.queued else ""
+    if not turns.busy:
+        return PAINT(clip(f"{controller.feed.last}{queued}", max(columns - 4, 8)), "dim")
+    seconds = int(time.monotonic() - controller.turn_started_at) if turns.in_turn else 0
+    head = f"{SPINNER[frame % len(SPINNER)]} {_elapsed(seconds)}{queued} · Esc cancels"
+    detail = "" if controller.requests else _detail(controller, model)
+    return PAINT(head, "cyan") + PAINT(clip(f"  {detail}" if detail else "", max(columns - len(head) - 3, 0)), "dim")
+
+
+def _detail(controller: SessionController, model: TranscriptModel) -> str:
+    if controller.waiting:
+        return controller.waiting
+    if model.activity:
+        return model.activity
+    if call := model.running_call:
+        notes = [part.text for part in call.display.blocks if isinstance(part, DisplayText)]
+        last = sanitise(notes[-1][-2000:]).rstrip("\n").rpartition("\n")[2] if notes else ""
+        name = sanitise(call.call.tool) if call.call else ""
+        return f"{name} {last}".strip()
+    return controller.feed.last
+
+
+def panel_sections(controller: SessionController, columns: int, rows: int) -> list[str]:
+    """Return the lines of the panel: tasks, subagents and the newest events."""
+    lines: list[str] = []
+    if todos := controller.session.state.todos:
+        done = sum(todo.status == "completed" for todo in todos)
+        lines.append(PAINT("TASKS", "bold") + PAINT(f" {done}/{len(todos)}", "dim"))
+        lines += [_todo_line(todo.status, todo.content, columns) for todo in todos]
+        lines.append("")
+    if children := controller.commands.usage.subagents.lines():
+        lines += [PAINT("SUBAGENTS", "bold"), *(clip(f"◆ {line}", columns) for line in children), ""]
+    lines.append(PAINT("EVENTS", "bold"))
+    room = max(rows - len(lines), 0)
+    newest = list(controller.feed.lines)[-room:] if room else []
+    return [*lines, *(PAINT(moment, "dim") + clip(f" {text}", columns - len(moment)) for moment, text in newest)]
+
+
+def _todo_line(status: str, content: str, columns: int) -> str:
+    text = clip(f"{TODO_MARKS[status]} {_clean(content)}", columns)
+    return PAINT(text, *{"completed": ("dim",), "in_progress": ("bold",)}.get(status, ()))
+
+
+def welcome_lines(project: str) -> Sequence[str]:
+    """Return what an empty transcript shows."""
+    return [
+        PAINT("Ostler", "bold"),
+        PAINT(sanitise(project), "dim"),
+        "",
+        PAINT("Type what you want done.", "dim"),
+        _hints("Enter", " sends it, ", "Alt-Enter", " starts a new line"),
+        _hints("@", " attaches a file, ", "/", " lists commands"),
+        _hints("F1", " shows all keys, ", "F2", " all commands"),
+    ]
+
+
+def _hints(*parts: str) -> str:
+    """Return keys and what they do, alternately."""
+    return "".join(text if number % 2 == 0 else PAINT(text, "dim") for number, text in enumerate(parts))
+
+
+def _elapsed(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 60 else f"{seconds // 60}:{seconds % 60:02d}"
+
+
+def _clean(text: str) -> str:
+    return " ".join(sanitise(text).split())

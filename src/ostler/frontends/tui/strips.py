@@ -1,0 +1,98 @@
+"""Converts styled lines of the rendering package to strips of Textual.
+
+The lines hold only escape codes of `Styler`; everything else is text and is never interpreted as markup.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from ostler.text.width import width
+
+_CODE = re.compile(r"\x1b\[([\d;]*)m")
+TAB = "    "
+# The codes of `Styler` with the theme `dark`, and the style that each names.
+CODE_NAMES = {
+    "1": "bold",
+    "2": "dim",
+    "3": "italic",
+    "4": "underline",
+    "31": "red",
+    "32": "green",
+    "33": "yellow",
+    "34": "blue",
+    "35": "magenta",
+    "36": "cyan",
+}
+
+
+class StripMaker:
+    """Makes strips with the colours of one theme."""
+
+    def __init__(self, base: Style, palette: Mapping[str, Style]) -> None:
+        """`base` is the style of plain text, `palette` has the other styles by the names of `Styler`."""
+        self.base = base
+        self._palette = palette
+        self._styles: dict[str, Style] = {"0": base, "": base}
+
+    def style(self, name: str) -> Style:
+        return self.base + self._palette.get(name, Style())
+
+    def make(self, line: str, columns: int) -> list[Strip]:
+        """Return the line in strips of at most `columns`; usually one."""
+        segments = list(self._segments(line))
+        length = sum(segment.cell_length for segment in segments)
+        if length <= columns or columns <= 0:
+            return [Strip(segments, length)]
+        return list(_fold(segments, columns))
+
+    def _segments(self, line: str) -> Iterator[Segment]:
+        text, *rest = _CODE.split(line.replace("\t", TAB) if "\t" in line else line)
+        if text:
+            yield Segment(text, self.base)
+        for code, styled in zip(rest[::2], rest[1::2], strict=True):
+            if styled:
+                yield Segment(styled, self._style_of(code))
+
+    def _style_of(self, code: str) -> Style:
+        style = self._styles.get(code)
+        if style is None:
+            style = self.base
+            for part in code.split(";"):
+                style += self._palette.get(CODE_NAMES.get(part, ""), Style())
+            self._styles[code] = style
+        return style
+
+
+def _fold(segments: list[Segment], columns: int) -> Iterator[Strip]:
+    """Break a line at the width of the window, never inside a wide character."""
+    row: list[Segment] = []
+    used = 0
+    for text, style, _ in segments:
+        rest = text
+        while rest:
+            part = _take(rest, columns - used)
+            if part:
+                row.append(Segment(part, style))
+                used += width(part)
+                rest = rest[len(part) :]
+            if rest:
+                yield Strip(row, used)
+                row, used = [], 0
+    if row:
+        yield Strip(row, used)
+
+
+def _take(text: str, columns: int) -> str:
+    """Return the start of a text that fits; at least one character of a new row."""
+    if text.isascii():
+        return text[:columns]
+    used = 0
+    for position, letter in enumerate(text):
+        used += width(letter)
+        if used > columns:
+            return text[:position] if position or columns < 2 else letter
+    return text

@@ -1,0 +1,97 @@
+"""The entries of the transcript. Entries of stored events are decoded when they become visible."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from textual.strip import Strip
+
+from ostler.core.events import Event, MessageDone, Steered, ToolCalled, ToolFinished
+from ostler.core.protocols import Records
+from ostler.rendering.live_message import LiveMessage
+from ostler.rendering.screen_blocks import Fold, LinesBlock
+from ostler.session.transcript import CallBlock, Transcript, TranscriptBlock
+from ostler.text.sanitise import sanitise
+
+EntryKind = Literal["prompt", "message", "call", "note"]
+KINDS: dict[str, EntryKind] = {
+    "turn_started": "prompt",
+    "message_done": "message",
+    "tool_called": "call",
+    "todos_changed": "note",
+    "notice": "note",
+    "server_state_changed": "note",
+    "turn_ended": "note",
+    "steered": "prompt",
+}
+REPEAT_DISTANCE = 40  # a call may be recorded again, with more details, within so many records
+
+
+class TranscriptEntry:
+    """One or two blocks that belong to one record. Its strips are made for one width and kept until it changes."""
+
+    __slots__ = ("blocks", "columns", "fold", "kind", "live", "live_restarts", "live_rows", "record", "strips")
+
+    def __init__(self, kind: EntryKind, blocks: Sequence[TranscriptBlock] | None = None, record: int = -1) -> None:
+        """`record` is the index of the record from which the blocks can be read again."""
+        self.kind = kind
+        self.blocks = blocks
+        self.record = record
+        self.live: LiveMessage | None = None
+        self.live_rows = self.live_restarts = 0
+        self.fold: Fold | None = None  # None: as all others
+        self.strips: list[Strip] | None = None
+        self.columns = 0
+
+    def drop_strips(self) -> None:
+        self.strips = None
+
+    def drop_blocks(self) -> None:
+        """Forget everything that can be read again."""
+        if self.record >= 0 and self.live is None and not is_running(self.blocks or ()):
+            self.blocks = self.strips = None
+
+
+def stored_entries(records: Records, end: int) -> list[TranscriptEntry]:
+    """Return the entries of the records before index `end`, without decoding any."""
+    return [
+        TranscriptEntry(KINDS[records.type_at(index)], record=index)
+        for index in records.indexes_of(KINDS.keys())
+        if index < end
+    ]
+
+
+def read_blocks(records: Records, index: int) -> list[TranscriptBlock]:
+    """Return the blocks of a record. A call has its result; one that was recorded again later has no blocks."""
+    event: Event = records[index].event
+    if isinstance(event, Steered):
+        return [steered_block(event)]
+    transcript = Transcript()
+    transcript.apply(event)
+    if isinstance(event, ToolCalled):
+        if _is_repeated(records, index, event.call.id):
+            return []
+        if result := records.result(event.call.id):
+            transcript.apply(ToolFinished(result))
+    elif isinstance(event, MessageDone) and not event.message.text:
+        return [block for block in transcript.blocks if getattr(block, "text", "")]
+    return transcript.blocks
+
+
+def steered_block(event: Steered) -> LinesBlock:
+    """Return the block for text that was sent to the running turn."""
+    lines = tuple(f"  ↳ {sanitise(line)}" for line in event.prompt.text.strip().split("\n"))
+    return LinesBlock(f"{event.prompt.id}/steered", True, lines, ("bold",))
+
+
+def _is_repeated(records: Records, index: int, call_id: str) -> bool:
+    for later in range(index + 1, min(index + REPEAT_DISTANCE, len(records))):
+        if records.type_at(later) == "tool_called":
+            event = records[later].event
+            if isinstance(event, ToolCalled) and event.call.id == call_id:
+                return True
+    return False
+
+
+def is_running(blocks: Sequence[TranscriptBlock]) -> bool:
+    """Return whether a call of these blocks has no result yet."""
+    return any(isinstance(block, CallBlock) and not block.final for block in blocks)

@@ -1,0 +1,267 @@
+"""The widget of the transcript: draws the visible rows and nothing else."""
+
+import time
+from collections.abc import Iterator
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from ostler.frontends.tui.strips import StripMaker
+from ostler.frontends.tui.themes import palette_of
+from ostler.frontends.tui.transcript.model import TranscriptModel
+from ostler.frontends.tui.transcript.search import highlight
+from ostler.frontends.tui.transcript.viewport import Viewport, VisibleRow
+
+WHEEL_ROWS = 3
+THUMB_ROWS = 3
+
+
+class TranscriptView(Widget):
+    """Shows a `TranscriptModel`. Frames are limited, so that fast streams do not slow down typing."""
+
+    DEFAULT_CSS = "TranscriptView { width: 1fr; height: 1fr; background: $background; color: $foreground; }"
+    ALLOW_SELECT: ClassVar[bool] = False
+
+    class Scrolled(Message):
+        """The visible part moved."""
+
+    class Clicked(Message):
+        """An entry was clicked."""
+
+        def __init__(self, entry: int) -> None:
+            super().__init__()
+            self.entry = entry
+
+    def __init__(self, frames_per_second: float = 30.0) -> None:
+        super().__init__(id="transcript")
+        self.model = TranscriptModel(StripMaker(Style(), {}), self._on_model_change)
+        self.viewport = Viewport(self.model)
+        self.query_text = ""  # text to highlight
+        self.selected: int | None = None  # the entry that keys act on
+        self.welcome: list[str] = []  # shown while there are no entries
+        self._frame_seconds = 1.0 / frames_per_second
+        self._covered = 0  # rows at the bottom that a dialog covers
+        self._visible: list[VisibleRow] = []
+        self._last_frame = 0.0
+        self._is_scheduled = False
+
+    # -- drawing -------------------------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        columns = self.size.width
+        offset = y - self._first_line
+        if not 0 <= offset < len(self._visible):
+            return self._render_welcome(y, columns)
+        row = self._visible[offset]
+        strip = row.strip
+        if self.query_text:
+            strip = highlight(strip, self.query_text, self._maker.style("match"))
+        bar = self._bar_segment(y)
+        if self.selected == row.entry:
+            strip = strip.apply_style(self._maker.style("selected"))
+        strip = strip.adjust_cell_length(columns - (1 if bar else 0), self._maker.base)
+        return Strip([*strip, bar], columns) if bar else strip
+
+    @property
+    def _first_line(self) -> int:
+        """The line of the first row: short transcripts are at the bottom, next to the input."""
+        return max(self._height - len(self._visible), 0) if self.viewport.following else 0
+
+    @property
+    def _height(self) -> int:
+        return max(self.size.height - self._covered, 1)
+
+    def cover(self, rows: int) -> None:
+        """Leave the last rows empty, because a dialog covers them."""
+        self._covered = max(rows, 0)
+        self.update_rows(force=True)
+
+    def _render_welcome(self, y: int, columns: int) -> Strip:
+        first = (self.size.height - len(self.welcome)) // 2
+        if self._visible or not 0 <= y - first < len(self.welcome):
+            return Strip.blank(columns, self._maker.base)
+        line = self._maker.make(self.welcome[y - first], columns)[0]
+        left = max((columns - line.cell_length) // 2, 0)
+        return Strip([Segment(" " * left, self._maker.base), *line]).adjust_cell_length(columns, self._maker.base)
+
+    def _bar_segment(self, y: int) -> Segment | None:
+        """Return the part of the scroll bar on this line; there is none at the end of the transcript."""
+        if self.viewport.following:
+            return None
+        room = max(self.size.height - THUMB_ROWS, 0)
+        start = round(self.viewport.position * room)
+        name = "thumb" if start <= y < start + THUMB_ROWS else "track"
+        return Segment("▐" if name == "thumb" else " ", self._maker.style(name))
+
+    @property
+    def _maker(self) -> StripMaker:
+        return self.model._maker
+
+    def use_theme(self) -> None:
+        """Take the colours of the app's theme."""
+        base, palette = palette_of(self)
+        self.model.set_maker(StripMaker(base, palette))
+        self.update_rows(force=True)
+
+    # -- changes -------------------------------------------------------------------------------------------------
+
+    def _on_model_change(self) -> None:
+        if self._is_scheduled or not self.is_attached:
+            return
+        self._is_scheduled = True
+        wait = self._last_frame + self._frame_seconds - time.monotonic()
+        if wait <= 0:
+            self.call_next(self._draw_frame)
+        else:
+            self.set_timer(wait, self._draw_frame)
+
+    def _draw_frame(self) -> None:
+        self._is_scheduled = False
+        self._last_frame = time.monotonic()
+        more = self.model.advance()
+        self.update_rows()
+        if more:
+            self._on_model_change()
+
+    def update_rows(self, *, force: bool = False) -> None:
+        """Compute the visible rows and draw those that changed."""
+        if not self.size.height:
+            return
+        before, first_before = self._visible, self._first_line
+        self.viewport.set_columns(self._text_columns)
+        self._visible = self.viewport.rows(self._height)
+        old, new = _lines(before, first_before), _lines(self._visible, self._first_line)
+        if force or not before:
+            self.refresh()
+            return
+        changed = [y for y in range(self.size.height) if old.get(y) is not new.get(y)]
+        if shift := _find_shift(old, new):
+            self._hint_scroll(shift)
+        if changed:
+            self.refresh(*_regions(changed, self.size.width))
+
+    @property
+    def _text_columns(self) -> int:
+        return max(self.size.width - 1, 8)  # the last column is for the scroll bar
+
+    def _hint_scroll(self, rows: int) -> None:
+        hint = getattr(self.app, "hint_scroll", None)
+        if hint:
+            hint(self.region, rows)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.update_rows(force=True)
+
+    def on_mount(self) -> None:
+        self.use_theme()
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        return container.width
+
+    # -- moving --------------------------------------------------------------------------------------------------
+
+    def scroll_rows(self, count: int) -> None:
+        """Scroll by rows: down if positive."""
+        self.viewport.scroll(count)
+        self.update_rows()
+        self._repaint_bar()
+
+    def page(self, direction: int) -> None:
+        self.scroll_rows(direction * max(self.size.height - 2, 1))
+
+    def to_start(self) -> None:
+        self.viewport.scroll_to_start()
+        self.update_rows(force=True)
+
+    def to_end(self) -> None:
+        self.selected = None
+        self.viewport.follow()
+        self.update_rows(force=True)
+
+    def show_entry(self, index: int, row: int = 0) -> None:
+        self.viewport.scroll_to(index, row)
+        self.update_rows(force=True)
+
+    def _repaint_bar(self) -> None:
+        """Draw the scroll bar again; it is in the last column."""
+        self.refresh(Region(self.size.width - 1, 0, 1, self.size.height))
+        self.post_message(self.Scrolled())
+
+    def select(self, direction: int) -> None:
+        """Select the next (1) or previous (-1) entry that has rows."""
+        count = len(self.model.entries)
+        index = count if self.selected is None else self.selected
+        index += direction
+        while 0 <= index < count and not self.model.strips(index):
+            index += direction
+        if index >= count:
+            self.to_end()
+            return
+        if index < 0:
+            return
+        self.selected = index
+        if not self._is_fully_visible(index):
+            self.viewport.scroll_to(index)
+        self.update_rows(force=True)
+
+    def _is_fully_visible(self, index: int) -> bool:
+        shown = [row.row for row in self._visible if row.entry == index]
+        return bool(shown) and shown[0] == 0
+
+    def toggle_fold(self) -> None:
+        """Fold or unfold the selected entry, or the last call."""
+        index = self.selected
+        if index is None:
+            calls = (n for n in reversed(range(len(self.model.entries))) if self.model.entries[n].kind == "call")
+            index = next(calls, None)
+        if index is not None:
+            self.model.toggle_fold(index)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_rows(-WHEEL_ROWS)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_rows(WHEEL_ROWS)
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.y - self._first_line
+        if 0 <= offset < len(self._visible):
+            self.post_message(self.Clicked(self._visible[offset].entry))
+
+    @property
+    def visible_text(self) -> str:
+        """The visible rows as text, for tests and the screen reader."""
+        return "\n".join(row.strip.text.rstrip() for row in self._visible)
+
+
+def _lines(rows: list[VisibleRow], first: int) -> dict[int, Strip]:
+    return {first + number: row.strip for number, row in enumerate(rows)}
+
+
+def _find_shift(old: dict[int, Strip], new: dict[int, Strip]) -> int:
+    """Return by how many lines the rows moved up, or 0 if they did not move or have little in common."""
+    places = {id(strip): y for y, strip in new.items()}
+    shifts: dict[int, int] = {}
+    for y, strip in old.items():
+        if (moved_to := places.get(id(strip))) is not None:
+            shifts[y - moved_to] = shifts.get(y - moved_to, 0) + 1
+    shift, count = max(shifts.items(), key=lambda item: item[1], default=(0, 0))
+    return shift if count > len(new) // 2 else 0
+
+
+def _regions(lines: list[int], columns: int) -> Iterator[Region]:
+    """Yield one region for each run of adjacent lines."""
+    start = previous = lines[0]
+    for line in (*lines[1:], -1):
+        if line != previous + 1:
+            yield Region(0, start, columns, previous - start + 1)
+            start = line
+        previous = line

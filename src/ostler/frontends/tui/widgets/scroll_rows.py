@@ -1,0 +1,105 @@
+"""Rows of styled text that can be scrolled, for dialogs and panels."""
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from ostler.frontends.tui.strips import StripMaker
+from ostler.frontends.tui.themes import palette_of
+
+WHEEL_ROWS = 3
+
+
+class ScrollRows(Widget):
+    """Shows sanitised lines with the styles of `Styler`, folded to its width."""
+
+    class Wrapped(Message):
+        """The lines were set or folded again."""
+
+    def __init__(self, *, id: str, keep_last: bool = False) -> None:
+        """`keep_last` shows the end first and follows new lines."""
+        super().__init__(id=id)
+        self.seen_end = False  # whether the last row was visible since the lines were set
+        self._lines: Sequence[str] = ()
+        self._strips: list[Strip] = []
+        self._top = 0
+        self._keep_last = keep_last
+        self._maker = StripMaker(Style(), {})
+
+    @property
+    def text(self) -> str:
+        return "\n".join(strip.text.rstrip() for strip in self._strips)
+
+    @property
+    def row_count(self) -> int:
+        return len(self._strips)
+
+    @property
+    def rows_below(self) -> int:
+        return max(len(self._strips) - self._top - self.size.height, 0)
+
+    def show(self, lines: Sequence[str]) -> None:
+        self._lines, self._top, self.seen_end = tuple(lines), 0, False
+        self._wrap()
+
+    def _wrap(self) -> None:
+        if not self.size.width:
+            return  # not laid out yet; `on_resize` follows
+        columns = max(self.size.width - 1, 8)
+        self._strips = [strip for line in self._lines for strip in self._maker.make(line, columns)]
+        at_end = max(len(self._strips) - self.size.height, 0)
+        self._top = at_end if self._keep_last else min(self._top, at_end)
+        self._note_end()
+        self.refresh()
+        self.post_message(self.Wrapped())
+
+    def scroll_rows(self, count: int) -> None:
+        self._top = min(max(self._top + count, 0), max(len(self._strips) - self.size.height, 0))
+        self._note_end()
+        self.refresh()
+
+    def page(self, direction: int) -> None:
+        self.scroll_rows(direction * max(self.size.height - 1, 1))
+
+    def _note_end(self) -> None:
+        if self.size.height and not self.rows_below:
+            self.seen_end = True
+
+    def use_theme(self) -> None:
+        self._maker = StripMaker(*palette_of(self))
+        self._wrap()
+
+    def on_mount(self) -> None:
+        self.use_theme()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._wrap()
+
+    def render_line(self, y: int) -> Strip:
+        columns, base = self.size.width, self._maker.base
+        number = self._top + y
+        strip = self._strips[number] if number < len(self._strips) else Strip.blank(0)
+        strip = strip.adjust_cell_length(columns - 1, base)
+        return Strip([*strip, self._bar_segment(y)], columns)
+
+    def _bar_segment(self, y: int) -> Segment:
+        count, height = len(self._strips), self.size.height
+        if count <= height:
+            return Segment(" ", self._maker.base)
+        size = max(height * height // count, 1)
+        start = round(self._top / (count - height) * (height - size))
+        name = "thumb" if start <= y < start + size else "track"
+        return Segment("▐" if name == "thumb" else " ", self._maker.style(name))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_rows(-WHEEL_ROWS)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_rows(WHEEL_ROWS)

@@ -1,0 +1,51 @@
+"""The field that searches the transcript."""
+
+from collections.abc import Callable
+
+from textual import events
+from textual.message import Message
+from textual.widgets import Input
+
+from ostler.frontends.tui.transcript.search import find_entries, row_of
+from ostler.frontends.tui.transcript.view import TranscriptView
+
+
+class SearchField(Input):
+    """Shows the matches one after the other, the newest first."""
+
+    class Closed(Message):
+        """The user closed the search."""
+
+    def __init__(self, view: TranscriptView, note: Callable[[str], None]) -> None:
+        super().__init__(id="search", placeholder="search the transcript: Enter for the next older match, Esc closes")
+        self._view = view
+        self._note = note
+        self._matches: list[int] = []
+
+    def open(self) -> None:
+        self.display = True
+        self.focus()
+
+    async def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        view = self._view
+        if not event.value:
+            return
+        if event.value != view.query_text:
+            view.query_text = event.value
+            self._matches = [index async for index in find_entries(view.model, event.value)]
+        if not self._matches:
+            self._note("not found")
+            return
+        index = self._matches.pop(0)
+        self._matches.append(index)
+        view.show_entry(index, row_of(view.model, index, event.value))
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "escape":
+            event.stop()
+            event.prevent_default()
+            self.display = False
+            self._view.query_text = ""
+            self._view.update_rows(force=True)
+            self.post_message(self.Closed())

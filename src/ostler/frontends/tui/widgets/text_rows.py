@@ -1,0 +1,50 @@
+"""Rows of styled text that never change by themselves: the activity, the footer, panels."""
+
+from collections.abc import Sequence
+
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from ostler.frontends.tui.strips import StripMaker
+from ostler.frontends.tui.themes import palette_of
+from ostler.rendering.style import Styler
+
+PAINT = Styler(True, "dark")
+
+
+class TextRows(Widget):
+    """Shows sanitised lines with the styles of `Styler`. Lines that do not fit are cut off."""
+
+    def __init__(self, *, id: str, keep_last: bool = False, margin: int = 0) -> None:
+        """`keep_last` shows the last lines if there are too many; `margin` is the number of columns at the left."""
+        super().__init__(id=id)
+        self._lines: Sequence[str] = ()
+        self._keep_last = keep_last
+        self._margin = margin
+        self._maker = StripMaker(Style(), {})
+
+    @property
+    def lines(self) -> Sequence[str]:
+        return self._lines
+
+    def show(self, lines: Sequence[str]) -> None:
+        lines = tuple(lines)
+        if lines != self._lines:
+            self._lines = lines
+            self.refresh()
+
+    def use_theme(self) -> None:
+        self._maker = StripMaker(*palette_of(self))
+        self.refresh()
+
+    def on_mount(self) -> None:
+        self.use_theme()
+
+    def render_line(self, y: int) -> Strip:
+        columns = self.size.width
+        skipped = max(len(self._lines) - self.size.height, 0) if self._keep_last else 0
+        if y + skipped >= len(self._lines):
+            return Strip.blank(columns, self._maker.base)
+        line = " " * self._margin + self._lines[y + skipped]
+        return self._maker.make(line, 0)[0].adjust_cell_length(columns, self._maker.base)

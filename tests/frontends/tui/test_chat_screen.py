@@ -1,0 +1,219 @@
+"""Prompts, streamed answers, approvals and keys of the full-screen client."""
+
+import asyncio
+
+import pytest
+from tests.frontends.tui.tui_user import call, full_screen, say
+
+from ostler.core.permission import Decision
+from ostler.interaction import answer_keys
+from ostler.testing.fake_tool import FakeTool
+from ostler.testing.session_fixture import ASK_ALL
+
+
+@pytest.fixture
+def quick_answers(monkeypatch):
+    """Make the pauses of the answer keys short."""
+    for name in ("TYPING_PAUSE_SECONDS", "REACTION_SECONDS", "ANSWER_PAUSE_SECONDS"):
+        monkeypatch.setattr(answer_keys, name, 0.01)
+
+
+@pytest.mark.req("TU-1")
+async def test_prompt_is_sent_and_the_answer_is_shown(open_session):
+    session = await open_session([say("Hello **there**.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n")])
+    async with full_screen(session) as user:
+        await user.type("go")
+        shown = await user.wait_for("1 │ 2")
+    assert shown.index("> go") < shown.index("● Hello there.") < shown.index("1 │ 2")
+
+
+@pytest.mark.req("TU-2", "PM-5", "PM-9")
+async def test_key_answers_an_approval_request(open_session, quick_answers):
+    tool = FakeTool("probe")
+    session = await open_session([call("probe")], [tool], ASK_ALL)
+    async with full_screen(session) as user:
+        await user.type("go")
+        dialog = await user.wait_for("Allow once")
+        assert "? use probe" in dialog
+        await asyncio.sleep(0.05)
+        await user.press("y")
+        await user.wait_for("Finished.")
+        assert not user.dialog
+    assert len(tool.runs) == 1
+
+
+@pytest.mark.req("PM-11")
+async def test_pending_key_is_shown_and_enter_confirms_it(open_session):
+    tool = FakeTool("probe")
+    session = await open_session([call("probe")], [tool], ASK_ALL)
+    async with full_screen(session) as user:
+        await user.type("go")
+        await user.wait_for("Allow once")
+        await user.press("y")
+        await user.wait_for("y: Allow once")
+        assert not tool.runs
+        await user.press("enter")
+        await user.wait_for("Finished.")
+    assert len(tool.runs) == 1
+
+
+@pytest.mark.req("PM-11")
+async def test_held_key_does_not_answer_the_next_request(open_session):
+    first, second = FakeTool("first"), FakeTool("second")
+    session = await open_session([call("first", "second")], [first, second], ASK_ALL)
+    async with full_screen(session) as user:
+        await user.type("go")
+        await user.wait_for("? use first")
+        for _ in range(20):
+            await user.press("y")
+        assert not second.runs
+        session.turn.cancel()
+        await user.wait_for("✗ cancelled")
+
+
+@pytest.mark.req("TU-2")
+async def test_request_answered_elsewhere_closes_the_dialog(open_session):
+    session = await open_session([call("probe")], [FakeTool("probe")], ASK_ALL)
+    async with full_screen(session) as user:
+        await user.type("go")
+        await user.wait_for("Allow once")
+        assert session.answer(next(iter(session.state.asks)), Decision("allow", by="person"))
+        await user.wait_for("Finished.")
+        await user.wait_until(lambda: not user.dialog)
+
+
+@pytest.mark.req("PM-5")
+async def test_denial_with_a_message_reaches_the_agent(open_session):
+    session = await open_session([call("probe")], [FakeTool("probe")], ASK_ALL)
+    async with full_screen(session) as user:
+        await user.type("go")
+        await user.wait_for("Allow once")
+        user.app.chat.controller.answer("m")
+        await user.wait_until(lambda: user.app.screen.query_one("#answer-text").display)
+        await user.pilot.pause()
+        await user.press(*"other", "enter")
+        shown = await user.wait_for("Finished.")
+    assert "other" in shown
+
+
+@pytest.mark.req("TU-4")
+async def test_new_line_key_and_enter(open_session):
+    session = await open_session([say("Done.")])
+    async with full_screen(session) as user:
+        await user.press("a", "ctrl+j", "b", "enter")
+        shown = await user.wait_for("Done.")
+    assert "> a\n  b" in shown
+
+
+@pytest.mark.req("TU-4")
+async def test_slash_completion_is_offered_and_accepted(open_session):
+    async with full_screen(await open_session()) as user:
+        await user.press("/", "h", "e")
+        await user.wait_until(lambda: user.app.chat.menu.is_open)
+        await user.press("tab")
+        await user.wait_until(lambda: user.app.chat.prompt.text.startswith("/help"))
+
+
+@pytest.mark.req("TU-3", "CL-7")
+async def test_theme_is_switched_by_command_and_remembered(open_session):
+    remembered = []
+    async with full_screen(await open_session(), remember_theme=remembered.append) as user:
+        await user.type("/theme commodore-c64")
+        await user.wait_until(lambda: user.app.theme == "commodore-c64")
+    assert remembered == ["commodore-c64"]
+
+
+@pytest.mark.req("TU-1")
+async def test_palette_help_and_panel_open_with_their_keys(open_session):
+    async with full_screen(await open_session()) as user:
+        await user.press("f1")
+        await user.wait_for("COMMANDS")
+        await user.press("escape")
+        await user.press("f2")
+        await user.wait_until(lambda: type(user.app.screen).__name__ == "ChoiceScreen")
+        await user.press("escape")
+        await user.press("f4")
+        await user.wait_until(lambda: any("EVENTS" in line for line in user.app.chat.query_one("#panel").lines))
+
+
+@pytest.mark.req("TU-1")
+@pytest.mark.invariant("R5")
+async def test_text_of_the_model_is_never_markup(open_session):
+    session = await open_session([say("[@click=app.quit]x[/] [bold]y[/bold] \x1b]52;c;ZXZpbA==\x07z")])
+    async with full_screen(session) as user:
+        await user.type("go")
+        shown = await user.wait_for("[@click=app.quit]x[/] [bold]y[/bold]")
+    assert not set(shown) & {"\x1b", "\x07"}
+
+
+@pytest.mark.req("TU-10")
+async def test_resize_keeps_the_line_being_read(open_session):
+    text = "\n\n".join(f"Paragraph {n}: " + "word " * 60 for n in range(60))
+    session = await open_session([say(text)])
+    async with full_screen(session) as user:
+        await user.type("go")
+        await user.wait_for("Paragraph 59")
+        for _ in range(6):
+            await user.press("pageup")
+        view = user.app.chat.view
+        first = view.visible_text.split("\n")[0].strip() or view.visible_text.split("\n")[1].strip()
+        start = " ".join(first.split()[:2])
+        await user.pilot.resize_terminal(70, 30)
+        await user.pilot.pause()
+        assert start in "\n".join(view.visible_text.split("\n")[:3])
+        assert not view.viewport.following
+
+
+@pytest.mark.req("TU-2", "PM-5")
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (50, 20), (40, 14)])
+async def test_every_answer_is_visible_in_a_window_of_any_size(open_session, size):
+    turn = call("probe", subject="a subject with many words " * 8)
+    session = await open_session([turn], [FakeTool("probe")], ASK_ALL)
+    async with full_screen(session, size=size) as user:
+        await user.type("go")
+        await user.wait_for("Allow once")
+        await user.pilot.pause()
+        screen = user.app.screen
+        answers, feedback = screen.query_one("#answers"), screen.query_one("#feedback")
+        assert answers.region.height == len(answers.lines) > 0
+        assert answers.region.bottom <= feedback.region.y < feedback.region.bottom <= size[1]
+        assert screen.query_one("#request").region.y >= 1
+        labels = " ".join("".join(answers.lines).split())
+        for _, label in next(iter(user.app.chat.controller.requests._forms.values())).menu().answers:
+            assert "".join(label.split())[:30] in "".join(labels.split())
+
+
+@pytest.mark.req("TU-1")
+async def test_end_of_the_transcript_stays_visible_above_the_dialog(open_session):
+    session = await open_session([say("Last words."), call("probe")], [FakeTool("probe")], ASK_ALL)
+    async with full_screen(session) as user:
+        await user.type("one")
+        await user.wait_for("Last words.")
+        await user.type("two")
+        await user.wait_for("Allow once")
+        await user.pilot.pause()
+        view, dialog = user.app.chat.view, user.app.screen.query_one("#request")
+        shown = [view.render_line(y).text for y in range(dialog.region.y - view.region.y)]
+        assert any("> two" in line for line in shown)
+
+
+@pytest.mark.req("TU-4")
+async def test_terminal_cursor_is_at_the_caret_after_typing_and_resizing(open_session):
+    async with full_screen(await open_session()) as user:
+        prompt = user.app.chat.prompt
+        await user.press(*"ab", "ctrl+j", "c")
+        await user.pilot.pause()
+        assert user.app.cursor_position == prompt.cursor_screen_offset
+        await user.pilot.resize_terminal(60, 20)
+        await user.pilot.pause()
+        assert user.app.cursor_position == prompt.cursor_screen_offset
+        assert user.app.cursor_position.y == prompt.region.bottom - 1
+
+
+@pytest.mark.req("TU-1")
+async def test_log_shows_the_newest_events(open_session):
+    async with full_screen(await open_session([say("Done.")])) as user:
+        await user.press("f7")
+        await user.type("go")
+        await user.wait_for("Done.")
+        await user.wait_until(lambda: any("turn done" in line for line in user.app.chat.query_one("#log").lines))

@@ -1,0 +1,95 @@
+"""Long sessions: opening, scrolling and streaming touch only what is visible."""
+
+import time
+
+import pytest
+from tests.frontends.tui.tui_user import full_screen, say
+
+from ostler.core.events import Envelope, MessageDone, TurnEnded, TurnStarted
+from ostler.core.message import Message
+from ostler.core.prompt import TextContent
+from ostler.frontends.tui.strips import StripMaker
+from ostler.frontends.tui.transcript import model as model_module
+from ostler.frontends.tui.transcript.model import TranscriptModel
+from ostler.frontends.tui.transcript.viewport import Viewport
+from ostler.journal.memory_journal import MemoryJournal
+from ostler.journal.records import ListRecords
+from ostler.testing.session_fixture import make_prompt
+
+TURNS = 5000
+
+
+def stored(turns=TURNS):
+    """Events of a session with a prompt and an answer in each turn."""
+    events = []
+    for number in range(turns):
+        events += [
+            TurnStarted(f"t{number}", make_prompt(f"question {number}", f"p{number}")),
+            MessageDone(Message(f"m{number}", (TextContent(f"Answer **{number}**.\n\n- one\n- two\n"),))),
+            TurnEnded(f"t{number}", "done"),
+        ]
+    return [Envelope(seq, 0.0, event) for seq, event in enumerate(events, 1)]
+
+
+def make_model(envelopes):
+    from rich.style import Style
+
+    model = TranscriptModel(StripMaker(Style(), {}))
+    records = ListRecords(envelopes)
+    model.load(records, len(records))
+    return model
+
+
+@pytest.mark.req("TU-7")
+async def test_ten_thousand_messages_open_within_a_second(open_session):
+    journal = MemoryJournal("session-1")
+    for envelope in stored():
+        journal.append(envelope)
+    session = await open_session(journal=journal)
+    started = time.perf_counter()
+    model = make_model([])
+    model.load(session.records(), session.records().index_after(session.opened_after_seq))
+    rows = Viewport(model).rows(40)
+    assert time.perf_counter() - started < 1.0
+    assert len(rows) == 40
+
+
+@pytest.mark.req("TU-7", "TU-10")
+def test_only_visible_entries_are_rendered(monkeypatch):
+    rendered = []
+    render = model_module.render_screen_block
+    monkeypatch.setattr(
+        model_module, "render_screen_block", lambda block, *args: (rendered.append(block.id), render(block, *args))[1]
+    )
+    model = make_model(stored())
+    viewport = Viewport(model)
+    viewport.rows(40)
+    assert len(set(rendered)) < 60
+    rendered.clear()
+    viewport.rows(30)  # only the height changed
+    assert not rendered
+    viewport.set_columns(50)
+    viewport.rows(30)
+    assert 0 < len(set(rendered)) < 60
+
+
+@pytest.mark.req("TU-10")
+def test_everything_can_be_reached_and_nothing_is_thrown_away():
+    model = make_model(stored(700))
+    viewport = Viewport(model)
+    seen = {row.strip.text.strip() for row in viewport.rows(20)}
+    for _ in range(700):
+        viewport.scroll(-19)
+        seen.update(row.strip.text.strip() for row in viewport.rows(20))
+    assert {f"> question {number}" for number in range(700)} <= seen
+    assert sum(entry.blocks is not None for entry in model.entries) <= model_module.MAX_DECODED
+
+
+@pytest.mark.req("TU-7")
+async def test_stream_of_many_chunks_is_shown_completely(open_session):
+    text = "\n".join(f"line {number} with some words" for number in range(600))
+    session = await open_session([say(text)])
+    async with full_screen(session) as user:
+        await user.type("go")
+        await user.wait_for("line 599")
+    assert user.transcript.count("with some words") == 600
