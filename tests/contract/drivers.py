@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 from acp_driver import AcpDriver
+from remote_driver import RemoteDriver
 from zero_driver import ZeroDriver
 
 from ostler.backends.engine.backend import Engine
@@ -163,4 +164,4 @@ def _act(moves: list[Move], number: int, heard: list[str]):
     return act
 
 
-DRIVERS = (ScriptedDriver, EngineDriver, AcpDriver, ZeroDriver)
+DRIVERS = (ScriptedDriver, EngineDriver, AcpDriver, RemoteDriver, ZeroDriver)

@@ -63,7 +63,7 @@ async def finish(scenario):
 
 def rest_of_script(driver, *moves):
     """Return what the remote side does after the takeover: the rest of the turn, if it can continue, and a turn."""
-    return [[Say("Again.")]] if driver.name in ("acp", "agent_zero") else [list(moves), [Say("Again.")]]
+    return [[Say("Again.")]] if driver.name in ("acp", "remote", "agent_zero") else [list(moves), [Say("Again.")]]
 
 
 @pytest.mark.scenario("takeover")

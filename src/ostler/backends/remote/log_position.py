@@ -1,0 +1,93 @@
+"""The position in the server's log, kept in the journal, and the events that the client takes from the log."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from ostler.core.events import Event, MessageDone, RemoteCursor, ToolCalled, ToolFinished, UnknownEvent
+from ostler.core.message import CallPart, Message
+from ostler.core.protocols import BackendContext
+from ostler.core.tools import ToolCall
+from ostler.wire.event_codec import EventDecodeError, decode_event
+from ostler.wire.frames_shared import ResumePoint
+from ostler.wire.remote_events import adopted
+from ostler.wire.server_frames import EventMessage
+
+_SEPARATOR = "/"
+
+
+class LogPosition:
+    """How far the log was read. A record is taken once, also if a crash lost the position after it."""
+
+    def __init__(self, context: BackendContext) -> None:
+        self.session_id = self.epoch = ""
+        self.seq = 0
+        self._context = context
+        self._known_messages: set[str] = set()
+        self._load(context)
+
+    def _load(self, context: BackendContext) -> None:
+        records = context.records()
+        last = max(records.indexes_of(("far_mark",)), default=-1)
+        if last >= 0 and isinstance(cursor := records[last].event, RemoteCursor):
+            self.session_id, _, self.epoch = cursor.epoch.partition(_SEPARATOR)
+            self.seq = cursor.seq
+        for index in records.indexes_of(("message_done",)):
+            if index > last and isinstance(event := records[index].event, MessageDone):
+                self._known_messages.add(event.message.id)
+
+    @property
+    def resume_point(self) -> ResumePoint:
+        return ResumePoint(self.epoch, self.seq)
+
+    def begin(self, session_id: str, epoch: str, seq: int) -> None:
+        """Use another log from now on, or another position in it."""
+        self.session_id, self.epoch, self.seq = session_id, epoch, seq
+        self.save()
+
+    def save(self) -> None:
+        self._context.emit(RemoteCursor(f"{self.session_id}{_SEPARATOR}{self.epoch}", self.seq))
+
+    def take(self, message: EventMessage) -> Event | None:
+        """Return the event of a message, or None if it was taken before or belongs to another log.
+
+        Nothing in it can extend what a call may do here: every call counts as the model's.
+        """
+        if message.epoch != self.epoch:
+            return None
+        try:
+            event = decode_event(message.event)
+        except EventDecodeError:
+            return None
+        if event.persisted:
+            if message.seq <= self.seq:
+                return None
+            self.seq = message.seq
+        if isinstance(event, UnknownEvent):
+            return None
+        if isinstance(event, MessageDone):
+            if event.message.id in self._known_messages:
+                return None
+            return MessageDone(_as_model_message(event.message))
+        return (
+            msgspec.structs.replace(event, call=as_model_call(event.call)) if isinstance(event, ToolCalled) else event
+        )
+
+    def adopt(self, event: Event, ran_here: Callable[[str], bool]) -> None:
+        """Emit an event of the server if the client uses it, and save the position after it."""
+        if (own := adopted(event, ran_here)) is None:
+            return
+        if isinstance(own, ToolFinished) and self._context.records().result(own.result.call_id):
+            return
+        self._context.emit(own)
+        if own.persisted:
+            self.save()
+
+
+def as_model_call(call: ToolCall) -> ToolCall:
+    return msgspec.structs.replace(call, origin="model") if call.origin != "model" else call
+
+
+def _as_model_message(message: Message) -> Message:
+    parts = tuple(CallPart(as_model_call(part.call)) if isinstance(part, CallPart) else part for part in message.parts)
+    return msgspec.structs.replace(message, parts=parts)

@@ -1,0 +1,175 @@
+"""HTTP requests to an Ostler server: its address, its sessions, and the WebSocket of one of them."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from ostler.core.errors import BackendError, UsageError
+from ostler.http.client import HttpClient, HttpDocument
+from ostler.http.dialer import Dialer
+from ostler.http.proxy import proxy_for
+from ostler.http.url import ServerOrigin, match_url, origin_from_match, percent_encode, strip_secrets
+from ostler.text.sanitise import sanitise
+from ostler.wire.frames import MAX_FRAME_BYTES
+from ostler.wire.frames_shared import PROTOCOL_VERSION, Frame
+
+if TYPE_CHECKING:
+    from ostler.http.tls import TlsFiles
+    from ostler.http.websocket import WebSocket
+
+T = TypeVar("T")
+
+SESSIONS = "/api/agent/sessions"
+CAPABILITIES = "/api/agent/capabilities"
+PLAIN_HTTP_VARIABLE = "OSTLER_SERVER_PLAIN_HTTP"
+TOKEN_HINT = "set OSTLER_SERVER_TOKEN, or store the token with `ostler login URL`"
+_MAX_DOCUMENT = 4 * 1024 * 1024
+_TIMEOUT = 10.0
+_SCHEMES = {"ws": "http", "wss": "https"}
+
+
+class ServerAddress(msgspec.Struct, frozen=True):
+    """Where a server is. `prefix` is the path before its routes; `session_id` the session that the URL names."""
+
+    origin: ServerOrigin
+    prefix: str = ""
+    session_id: str = ""
+
+    @property
+    def url(self) -> str:
+        """The address of the server, without the session."""
+        return f"{self.origin.scheme}://{self.origin.authority}{self.prefix}"
+
+
+class ServerCapabilities(Frame, frozen=True):
+    """What a server says about itself. An older server has no such document."""
+
+    server_version: str = ""
+    protocol: tuple[int, ...] = (PROTOCOL_VERSION,)
+    models: tuple[Any, ...] = ()
+    session_tools: tuple[str, ...] = ()
+
+    def model_names(self) -> tuple[str, ...]:
+        return tuple(name for name in self.models if isinstance(name, str) and name)
+
+
+class RemoteSession(Frame, frozen=True):
+    """A session of the server."""
+
+    session_id: str
+    title: str = ""
+    model: str = ""
+    epoch: str = ""
+    seq: int = 0
+
+
+class _ErrorDocument(msgspec.Struct):
+    error: str = ""
+
+
+def parse_server_url(text: str, environ: Mapping[str, str]) -> ServerAddress:
+    """Parse `https://HOST[/PREFIX][/api/agent/sessions/ID]`. Raises `UsageError`.
+
+    Without TLS a token could be read on the way, so only this machine may be addressed with http, unless the
+    environment allows it.
+    """
+    scheme, mark, rest = text.strip().partition("://")
+    match = match_url(f"{_SCHEMES.get(scheme.lower(), scheme)}://{rest}" if mark else text)
+    if match is None or match["user"] or match["query"]:
+        raise UsageError(
+            f"not the URL of a server: {strip_secrets(text)[:200]!r}", hint="write it as https://host:port"
+        )
+    origin = origin_from_match(match)
+    if origin.scheme == "http" and not origin.is_loopback and not environ.get(PLAIN_HTTP_VARIABLE):
+        raise UsageError(
+            f"the token would be sent to {origin.address} without encryption",
+            hint=f"use https://, or set {PLAIN_HTTP_VARIABLE}=1 if the network is safe",
+        )
+    prefix, _, session = (match["path"] or "").rstrip("/").partition(SESSIONS)
+    session_id = session.strip("/").removesuffix("/stream")
+    if "/" in session_id:
+        raise UsageError(f"the URL names no session: {text[:200]!r}", hint=f"it ends with {SESSIONS}/ID")
+    return ServerAddress(origin, prefix.rstrip("/"), session_id)
+
+
+class RemoteServer:
+    """The routes of one server that a tool host needs."""
+
+    def __init__(
+        self,
+        address: ServerAddress,
+        token: str,
+        environ: Mapping[str, str] | None = None,
+        tls_files: "TlsFiles | None" = None,
+    ) -> None:
+        self.address = address
+        self._dialer = Dialer(address.origin, proxy=proxy_for(address.origin, environ or {}), tls_files=tls_files)
+        self._http = HttpClient(self._dialer)
+        self._headers = [("authorization", f"Bearer {token}")] if token else []
+
+    async def capabilities(self) -> ServerCapabilities:
+        """Return what the server supports. Raises `BackendError` if it speaks no version of the protocol that we do."""
+        document = await self._fetch("GET", CAPABILITIES)
+        if document.status == 404:
+            return ServerCapabilities()
+        found = self._decode(document, ServerCapabilities)
+        if PROTOCOL_VERSION not in found.protocol:
+            spoken = ", ".join(map(str, found.protocol)) or "none"
+            raise BackendError(
+                f"{self.address.url} speaks version {spoken} of the protocol, this Ostler version {PROTOCOL_VERSION}",
+                code="version",
+                hint="update the older of the two",
+            )
+        return found
+
+    async def create(self, root: str, model: str, version: str) -> RemoteSession:
+        """Create a session. Raises `BackendError`."""
+        body = {"workspaceRoot": root, "model": model, "clientVersion": version}
+        return self._decode(await self._fetch("POST", SESSIONS, body), RemoteSession)
+
+    async def fork(self, session_id: str, seq: int) -> RemoteSession:
+        """Copy a session up to a record. Raises `BackendError`."""
+        return self._decode(await self._fetch("POST", f"{SESSIONS}/{session_id}/fork", {"seq": seq}), RemoteSession)
+
+    async def open_stream(self, session_id: str) -> "WebSocket":
+        """Open the WebSocket of a session. Raises `HandshakeRefused` or `BackendError`."""
+        from ostler.http.websocket import open_websocket
+
+        target = percent_encode(f"{self.address.prefix}{SESSIONS}/{session_id}/stream")
+        return await open_websocket(self._dialer, target, self._headers, max_message=MAX_FRAME_BYTES)
+
+    def refusal(self, status: int, body: bytes) -> BackendError:
+        """Return the error for an HTTP status."""
+        try:
+            text = sanitise(msgspec.json.decode(body, type=_ErrorDocument).error)[:500]
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            text = ""
+        detail = f": {text}" if text else ""
+        if status in (401, 403):
+            return BackendError(f"{self.address.url} refused the token{detail}", code="auth", hint=TOKEN_HINT)
+        if status == 404:
+            hint = "check the URL; a session may have been deleted"
+            return BackendError(f"{self.address.url} has no such session or route{detail}", code="not_found", hint=hint)
+        return BackendError(f"{self.address.url} answered with HTTP {status}{detail}", code=f"http_{status}")
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def _fetch(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> HttpDocument:
+        headers = [*self._headers, ("accept", "application/json")]
+        data = b""
+        if body is not None:
+            data, headers = msgspec.json.encode(body), [*headers, ("content-type", "application/json")]
+        target = percent_encode(f"{self.address.prefix}{path}")
+        return await self._http.fetch(method, target, headers, data, timeout=_TIMEOUT, limit=_MAX_DOCUMENT)
+
+    def _decode(self, document: HttpDocument, kind: type[T]) -> T:
+        if document.status >= 300:
+            raise self.refusal(document.status, document.body)
+        try:
+            return msgspec.json.decode(document.body, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise BackendError(
+                f"{self.address.url} is not an Ostler server", code="protocol", hint="check the URL and its port"
+            ) from None
