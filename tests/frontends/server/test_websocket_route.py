@@ -243,10 +243,13 @@ def test_failing_model_is_an_error_and_the_connection_stays_open(models, serve, 
 
 
 @req("SV-2")
-def test_reply_that_is_cut_off_is_repeated_without_doubled_text(models, serve):
-    with models.playing(text("Hello world", chunks=4).cut_after(400), text("Hello world", chunks=4)) as model:
+def test_reply_that_is_cut_off_fails_the_turn_and_keeps_its_text(models, serve):
+    with models.playing(text("Hello world", chunks=4).cut_after(400), text("ok")) as model:
         with serve(model).client.host() as host:
-            assert text_of(host.run_turn("go")) == "Hello world"
+            frames = host.run_turn("go")
+            assert frames[-1]["metadata"]["reason"] == "failed" and frames[-1]["metadata"]["code"] == "cut"
+            assert text_of(frames) == "Hel"
+            assert text_of(host.run_turn("again")) == "ok"
 
 
 @req("SV-2")
