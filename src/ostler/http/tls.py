@@ -25,7 +25,7 @@ _CLIENT_CERT_REASONS = ("UNKNOWN_CA", "CERTIFICATE", "ACCESS_DENIED", "DECRYPT_E
 class TlsFiles(msgspec.Struct, frozen=True):
     """An extra CA file, and the client certificate with its key.
 
-    `fingerprint` is the SHA-256 of the only server certificate to accept, whoever issued it and for whatever name.
+    `fingerprint` is the SHA-256 of the only server certificate to accept, with any issuer and any name.
     """
 
     ca_file: str = ""

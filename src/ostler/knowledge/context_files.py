@@ -34,7 +34,7 @@ class FileTree(msgspec.Struct, frozen=True):
 def list_context_files(
     root: str, max_files: int, max_depth: int, ignored_folders: Collection[str], is_listed: Callable[[str], bool]
 ) -> FileTree:
-    """List files that git does not ignore, are no build output and probably contain no secrets.
+    """List files that git does not ignore, are not build output and probably contain no secrets.
 
     Folders are read breadth-first and in order, so that the same workspace always gives the same list. Symlinks are not
     followed. A file in the root has depth 1.

@@ -29,7 +29,7 @@ OpenCredentials = Callable[[], CredentialStore]
 
 
 class ServerMaker(msgspec.Struct, frozen=True):
-    """Makes servers with the settings of a project. `version` is the one that servers are told."""
+    """Makes servers with the settings of a project. `version` is sent to the servers."""
 
     settings: Settings
     open_credentials: OpenCredentials

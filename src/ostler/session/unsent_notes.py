@@ -1,4 +1,4 @@
-"""What a backend with its own history has not seen: commands of the user, reminders, reverted prompts, instructions."""
+"""Notes that a backend with its own history has not received: commands of the user, reminders, reverted prompts, instructions."""
 
 from collections.abc import Iterator
 

@@ -33,7 +33,7 @@ class Hello(Frame, frozen=True, tag="hello"):
 class UserMessageFrame(Frame, frozen=True, tag="user.message"):
     """Starts a turn, or waits in the queue while one runs. One `client_message_id` starts at most one turn.
 
-    `blocks` is the whole prompt; then `content` is not used. `notes` are told to the model before it.
+    `blocks` is the whole prompt; then `content` is not used. `notes` are for the model, before the prompt.
     """
 
     content: str

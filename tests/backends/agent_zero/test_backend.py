@@ -254,7 +254,7 @@ async def test_reset_and_terminate_call_the_server(command, route, kept, tmp_pat
     async with ScriptedZeroServer([zero_reply("1", "c-1"), zero_reply("2", "c-1")]) as server:
         session = await open_session(server, tmp_path)
         await run_turn(session, "one")
-        events, ended = await run_turn(session, command)
+        _, ended = await run_turn(session, command)
         await run_turn(session, "two")
         await session.aclose()
     assert ended.reason == "done"

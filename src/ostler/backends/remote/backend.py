@@ -376,7 +376,7 @@ class RemoteBackend:
             return
         await asyncio.wait([turn.ended], timeout=CANCEL_SECONDS)
         if not turn.ended.done():
-            text = "the server has not ended the turn; it is told again when it is connected"
+            text = "the server has not ended the turn; the request is repeated when it is connected"
             self.context.emit(e.Notice("warning", text))
 
     def _send_cancels(self) -> None:

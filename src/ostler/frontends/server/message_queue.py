@@ -31,7 +31,7 @@ class MessageQueue:
         self._watcher: asyncio.Task[None] | None = None
 
     def load(self, session: Session) -> None:
-        """Read the queue of a session that was just opened, and go on with it."""
+        """Read the queue of a session that was just opened, and continue it."""
         self._seen, queued = received_prompts(session.records())
         self.prompts = list(queued)
         if session.turn:

@@ -1,4 +1,4 @@
-"""What the full-screen client is started with."""
+"""The options of the full-screen client."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

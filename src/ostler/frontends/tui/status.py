@@ -1,9 +1,10 @@
-"""Builds what the status cards, the activity row and the panel show, from the state of a session."""
+"""Builds what the status cards, the activity row, the panel and the footer show, from the state of a session."""
 
 import time
 from collections.abc import Sequence
 
 from ostler.core.display import DisplayText
+from ostler.frontends.tui.keys import KeyTable
 from ostler.frontends.tui.live_sessions import OtherSessions
 from ostler.frontends.tui.session_controller import EXIT_HINT, SessionController
 from ostler.frontends.tui.transcript.model import TranscriptModel
@@ -16,6 +17,15 @@ from ostler.text.width import clip
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 PAINT = Styler(True, "dark")
 NO_OTHERS = OtherSessions()
+FOOTER = (
+    ("help", "help"),
+    ("palette", "commands"),
+    ("sessions", "sessions"),
+    ("next_mode", "mode"),
+    ("newline", "new line"),
+    ("panel", "panel"),
+    ("quit", "quit"),
+)
 
 
 def status_cards(controller: SessionController, project: str, others: OtherSessions = NO_OTHERS) -> list[StatusCard]:
@@ -132,3 +142,9 @@ def _elapsed(seconds: int) -> str:
 
 def _clean(text: str) -> str:
     return " ".join(sanitise(text).split())
+
+
+def footer_line(keys: KeyTable) -> str:
+    """Return the row that names the most important keys."""
+    shown = (("Enter", "send"), *((keys.label(name), label) for name, label in FOOTER))
+    return "  ".join(f"{PAINT(key, 'cyan')} {label}" for key, label in shown if key)

@@ -24,7 +24,7 @@ from ostler.frontends.tui.screens.help_screen import HelpScreen
 from ostler.frontends.tui.screens.request_screen import RequestScreen
 from ostler.frontends.tui.screens.switching import Switcher
 from ostler.frontends.tui.session_controller import SessionController
-from ostler.frontends.tui.status import activity_line, panel_sections, status_cards, welcome_lines
+from ostler.frontends.tui.status import activity_line, footer_line, panel_sections, status_cards, welcome_lines
 from ostler.frontends.tui.transcript.view import TranscriptView
 from ostler.frontends.tui.widgets.completion_menu import CompletionMenu
 from ostler.frontends.tui.widgets.prompt_field import PromptField
@@ -207,7 +207,7 @@ class ChatScreen(Screen[None]):
     def on_screen_resume(self) -> None:
         """Show a request that arrived while another dialog was open."""
         if self._requests is None and self.controller and self.controller.requests:
-            self.prompt.last_key = time.monotonic()  # keys of that dialog are no answers
+            self.prompt.last_key = time.monotonic()  # keys of that dialog are not answers
             self.show_requests()
 
     def _show_above(self, rows: int) -> None:
@@ -236,9 +236,7 @@ class ChatScreen(Screen[None]):
         self._show_activity()
 
     def _show_footer(self) -> None:
-        shown = (("enter", "send"), *((self.keys.label(n), label) for n, label in FOOTER))
-        hints = [f"{PAINT(key.capitalize() if key == 'enter' else key, 'cyan')} {label}" for key, label in shown if key]
-        self.query_one("#footer", TextRows).show(["  ".join(hints)])
+        self.query_one("#footer", TextRows).show([footer_line(self.keys)])
 
     # -- input ---------------------------------------------------------------------------------------------------
 
@@ -446,12 +444,3 @@ class ChatScreen(Screen[None]):
 
 
 SWITCHES = ("sessions", "project", "backend", "agent", "model", "profile")
-FOOTER = (
-    ("help", "help"),
-    ("palette", "commands"),
-    ("sessions", "sessions"),
-    ("next_mode", "mode"),
-    ("newline", "new line"),
-    ("panel", "panel"),
-    ("quit", "quit"),
-)

@@ -45,7 +45,7 @@ class AnswerRows(TextRows):
 
 
 class RequestScreen(ModalScreen[None]):
-    """Shows the first open request of a session. Keys that are no answers go to the draft."""
+    """Shows the first open request of a session. Other keys than answers go to the draft."""
 
     DEFAULT_CSS = """
     RequestScreen { align: center bottom; background: $background 40%; }
@@ -68,7 +68,7 @@ class RequestScreen(ModalScreen[None]):
         passed_keys: Mapping[str, str],
         do_action: Callable[[str], Awaitable[None]],
     ) -> None:
-        """`tell_rows` is told how many rows of the window the dialog covers; `passed_keys` are actions by key."""
+        """`tell_rows` receives how many rows of the window the dialog covers; `passed_keys` are actions by key."""
         super().__init__()
         self._do_action = do_action
         self._passed_keys = passed_keys

@@ -39,7 +39,7 @@ class ViKeys:
         self.inserting, self._operator, self._count, self._replacing = True, "", "", False
 
     def handle(self, event: events.Key) -> bool:
-        """Handle a key. Return False if the input field shall handle it."""
+        """Handle a key. Return False if the input field must handle it."""
         if self.inserting:
             if event.key != "escape":
                 return False
