@@ -1,4 +1,4 @@
-"""Notes that a backend with its own history has not received: commands of the user, reminders, reverted prompts, instructions."""
+"""Notes that a backend with its own history has not received: commands, reminders, reverted prompts, instructions."""
 
 from collections.abc import Iterator
 

@@ -36,7 +36,7 @@ _COMMANDS = {
 
 
 class MessageApiSettings(msgspec.Struct, frozen=True):
-    """Settings of the message API. `timeout` is the longest silence and `max_wait` the longest turn; 0 means no limit."""
+    """Settings of the message API. `timeout` limits a silence and `max_wait` a turn; 0 means no limit."""
 
     lifetime_hours: int = 24
     stream: bool | None = None
@@ -294,7 +294,9 @@ class MessageApiTransport:
                 await response.read_head(STOP_SECONDS)
         except (BackendError, TimeoutError):
             if response is None:
-                return "stopped waiting; Agent Zero did not receive the request to stop and may still work on its server"
+                return (
+                    "stopped waiting; Agent Zero did not receive the request to stop and may still work on its server"
+                )
         finally:
             if response is not None:
                 response.close()
