@@ -14,6 +14,7 @@ def probe(arguments):
             return Path(arguments["path"]).read_text()
         case "write":
             Path(arguments["path"]).write_text("written")
+            os.chmod(arguments["path"], arguments.get("mode", 0o644))
             return "written"
         case "connect":
             socket.create_connection(("127.0.0.1", arguments["port"]), timeout=5).close()

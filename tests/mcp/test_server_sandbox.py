@@ -126,7 +126,7 @@ async def test_git_settings_that_a_sandboxed_server_writes_are_quarantined(make,
     (repository / "HEAD").write_text("ref: refs/heads/main\n")
     server = make()
     hook = repository / "hooks" / "post-checkout"
-    await probe(server, "write", path=str(hook))
+    assert (await probe(server, "write", path=str(hook), mode=0o755))[1]
     await server.aclose()
     assert not hook.exists()
 
