@@ -110,6 +110,17 @@ def test_new_line_at_the_end_moves_the_rows_above_it():
     assert len(written) < 60
 
 
+@pytest.mark.req("TU-7")
+def test_paragraphs_with_empty_rows_between_them_are_moved():
+    terminal = Terminal()
+    lines = [row(f"line {number}" if number % 2 else "") for number in range(ROWS + 2)]
+    terminal.change(lines[:-2])
+    written = terminal.change([row(line.text.rstrip()) for line in lines[2:]])
+    terminal.check()
+    assert written.count("line") == 1
+    assert len(written) < 80
+
+
 def test_growing_line_writes_only_what_is_new():
     terminal = Terminal()
     terminal.change([row("some words")], 3)

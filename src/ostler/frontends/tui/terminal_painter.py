@@ -73,7 +73,7 @@ class TerminalPainter:
 
     def _move_rows(self, target: list[Strip | None]) -> str:
         """Scroll a part of the screen, if many rows moved by the same distance."""
-        changed = [y for y, row in enumerate(target) if row is not self._rows[y]]
+        changed = [y for y, row in enumerate(target) if row is not self._rows[y] and row != self._rows[y]]
         shift, moved = _find_shift(self._rows, target, changed)
         if len(moved) < MIN_MOVED or len(moved) <= len(changed) // 2:
             return ""
@@ -118,7 +118,7 @@ class TerminalPainter:
 
 
 def erases_with_colour(env: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the terminal erases with the current background colour; tmux does, but terminfo does not say so."""
+    """Return whether the terminal erases with the current background colour; terminfo is wrong about tmux."""
     return env.get("TERM", "").startswith(ERASE_WITH_COLOUR)
 
 
