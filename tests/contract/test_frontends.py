@@ -147,10 +147,10 @@ class FullScreenUser:
         self._user.app.chat.controller.interrupt()
 
     def getvalue(self):
-        """The transcript, the dialog and its prompt."""
-        controller = self._user.app.chat.controller
-        first = controller.requests.first if controller else None
-        return f"{self._user.screen_text}\n{first[1].menu().prompt if first else ''}"
+        """The transcript, the dialog and its prompt, as soon as the dialog shows it."""
+        stack = self._user.app.screen_stack
+        shown = getattr(stack[-1], "_shown", None) if stack else None
+        return f"{self._user.screen_text}\n{shown[1].prompt if shown else ''}"
 
     async def wait_for(self, text):
         await self._user.wait_until(lambda: text in self.getvalue())

@@ -50,6 +50,7 @@ ACTIONS = (
     KeyAction("log", "f7", "show or hide the log"),
     KeyAction("theme", "f8", "next theme"),
     KeyAction("next_mode", "shift+tab", "next mode: ask, accept edits, plan"),
+    KeyAction("redraw", "ctrl+l", "draw the screen again"),
     KeyAction("suspend", "ctrl+z", "suspend"),
     KeyAction("quit", "f10,ctrl+q", "quit"),
 )

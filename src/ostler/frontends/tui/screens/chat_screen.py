@@ -321,6 +321,7 @@ class ChatScreen(Screen[None]):
             "log": self._toggle_log,
             "arcade": self._play,
             "next_waiting": self.owner.show_next_waiting,
+            "redraw": self.owner.redraw,
         }
 
     def _switch_actions(self) -> dict[str, Callable[[], Awaitable[None]]]:

@@ -153,19 +153,12 @@ class TranscriptView(Widget):
             self.refresh()
             return
         changed = [y for y in range(self.size.height) if old.get(y) is not new.get(y)]
-        if shift := _find_shift(old, new):
-            self._hint_scroll(shift)
         if changed:
             self.refresh(*_regions(changed, self.size.width))
 
     @property
     def _text_columns(self) -> int:
         return max(self.size.width - 1, 8)  # the last column is for the scroll bar
-
-    def _hint_scroll(self, rows: int) -> None:
-        hint = getattr(self.app, "hint_scroll", None)
-        if hint:
-            hint(self.region, rows)
 
     def on_resize(self, event: events.Resize) -> None:
         self.update_rows(force=True)
@@ -256,17 +249,6 @@ class TranscriptView(Widget):
 
 def _lines(rows: list[VisibleRow], first: int) -> dict[int, Strip]:
     return {first + number: row.strip for number, row in enumerate(rows)}
-
-
-def _find_shift(old: dict[int, Strip], new: dict[int, Strip]) -> int:
-    """Return by how many lines the rows moved up, or 0 if they did not move or have little in common."""
-    places = {id(strip): y for y, strip in new.items()}
-    shifts: dict[int, int] = {}
-    for y, strip in old.items():
-        if (moved_to := places.get(id(strip))) is not None:
-            shifts[y - moved_to] = shifts.get(y - moved_to, 0) + 1
-    shift, count = max(shifts.items(), key=lambda item: item[1], default=(0, 0))
-    return shift if count > len(new) // 2 else 0
 
 
 def _regions(lines: list[int], columns: int) -> Iterator[Region]:

@@ -1,0 +1,203 @@
+"""Writes to the terminal only what changed: it knows what each row shows, and moves rows instead of drawing them again.
+
+Textual draws every row of a changed region in full. While text streams, this is more than fifty times the text, which
+a slow connection cannot carry.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from rich.color import ColorSystem
+from rich.segment import Segment
+from rich.style import Style
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.strip import Strip
+
+MIN_ERASED = 8  # fewer spaces are written as they are
+ERASE_WITH_COLOUR = (
+    "xterm",
+    "tmux",
+    "rxvt",
+    "linux",
+    "alacritty",
+    "foot",
+    "konsole",
+    "vte",
+    "putty",
+    "iterm",
+    "wezterm",
+)
+MIN_MOVED = 3  # rows; moving fewer is not worth the bytes
+
+
+class Piece(NamedTuple):
+    """A part of a row that Textual wants to draw."""
+
+    x: int
+    y: int
+    strip: Strip
+
+
+class TerminalPainter:
+    """Remembers the rows of the terminal. `erases_with_colour`: erased cells have the current background colour."""
+
+    def __init__(self, *, erases_with_colour: bool) -> None:
+        self._erases_with_colour = erases_with_colour
+        self._size = (0, 0)
+        self._rows: list[Strip | None] = []  # None: not known
+
+    def forget(self) -> None:
+        """Draw everything again: the terminal may show something else."""
+        self._size = (0, 0)
+
+    def paint(self, update: CompositorUpdate, size: tuple[int, int], colours: ColorSystem | None) -> str:
+        """Return what to write so that the terminal shows an update. `size` is its columns and rows."""
+        is_whole = isinstance(update, LayoutUpdate) and update.region.size == size
+        if size != self._size or is_whole:
+            self._size, self._rows = size, [None] * size[1]
+        columns, out, target = size[0], [], list(self._rows)
+        for piece in pieces_of(update):
+            if not 0 <= piece.y < size[1]:
+                continue
+            merged = _merge(target[piece.y], piece, columns)
+            if merged is None:
+                out.append(_move_to(piece.x, piece.y) + _render(piece.strip, colours))
+            target[piece.y] = merged
+        out.append(self._move_rows(target))
+        for y, (shown, row) in enumerate(zip(self._rows, target, strict=True)):
+            if row is not None and row is not shown:
+                out.append(self._draw(y, shown, row, colours))
+        self._rows = target
+        return "".join(out)
+
+    def _move_rows(self, target: list[Strip | None]) -> str:
+        """Scroll a part of the screen, if many rows moved by the same distance."""
+        changed = [y for y, row in enumerate(target) if row is not self._rows[y] and row != self._rows[y]]
+        shift, moved = _find_shift(self._rows, target, changed)
+        if len(moved) < MIN_MOVED or len(moved) <= len(changed) // 2:
+            return ""
+        top, bottom = min(moved + [y + shift for y in moved]), max(moved + [y + shift for y in moved])
+        part = self._rows[top : bottom + 1]
+        blank: list[Strip | None] = [None] * abs(shift)
+        self._rows[top : bottom + 1] = [*part[shift:], *blank] if shift > 0 else [*blank, *part[:shift]]
+        scroll = f"\x1b[{bottom + 1};1H" + "\n" * shift if shift > 0 else f"\x1b[{top + 1};1H" + "\x1bM" * -shift
+        return f"\x1b[{top + 1};{bottom + 1}r{scroll}\x1b[r"
+
+    def _draw(self, y: int, shown: Strip | None, row: Strip, colours: ColorSystem | None) -> str:
+        columns = self._size[0]
+        left, right = changed_columns(shown, row) if shown is not None else (0, columns)
+        if left >= right:
+            return ""
+        part = row.crop(left, right)
+        erased = self._erased_columns(part) if right == columns else 0
+        if not erased:
+            return _move_to(left, y) + _render(part, colours)
+        style = next(segment.style for segment in reversed(list(part)) if segment.text) or Style()
+        rest = Style(bgcolor=style.bgcolor).render("@", color_system=colours).replace("@", "\x1b[K")
+        return _move_to(left, y) + _render(part.crop(0, part.cell_length - erased), colours) + rest
+
+    def _erased_columns(self, part: Strip) -> int:
+        """Return the number of columns at the end that can be erased instead of written."""
+        count, background = 0, None
+        for text, style, _ in reversed(list(part)):
+            style = style or Style()
+            if not text:
+                continue
+            if count and style.bgcolor != background:
+                break
+            if style.underline or style.reverse or style.strike or style.link or style.overline:
+                break
+            background = style.bgcolor
+            stripped = text.rstrip(" ")
+            count += len(text) - len(stripped)
+            if stripped:
+                break
+        may_erase = self._erases_with_colour or background is None or background.is_default
+        return count if count >= MIN_ERASED and may_erase else 0
+
+
+def erases_with_colour(env: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the terminal erases with the current background colour; terminfo is wrong about tmux."""
+    return env.get("TERM", "").startswith(ERASE_WITH_COLOUR)
+
+
+def pieces_of(update: CompositorUpdate) -> Iterator[Piece]:
+    """Yield the parts of rows of an update."""
+    if isinstance(update, LayoutUpdate):
+        for y, strips in enumerate(update.strips, update.region.y):
+            yield Piece(update.region.x, y, Strip.join(list(strips)))
+    elif isinstance(update, ChopsUpdate):
+        for y, start, end in update.spans:
+            yield from _pieces_of_row(y, start, end, update.chops[y], update.chop_ends[y])
+
+
+def _pieces_of_row(
+    y: int, start: int, end: int, chops: Mapping[int, Strip | None], ends: Iterable[int]
+) -> Iterator[Piece]:
+    for chop_end, (x, strip) in zip(ends, chops.items(), strict=False):
+        if strip is not None and x < end and chop_end > start:
+            yield Piece(x, y, strip.crop(0, min(chop_end, end) - x))
+
+
+def _merge(row: Strip | None, piece: Piece, columns: int) -> Strip | None:
+    """Return the row with the piece in it, or None if the rest of the row is not known."""
+    x, length = piece.x, piece.strip.cell_length
+    if x == 0 and length == columns:
+        return piece.strip
+    if row is None or x + length > columns:
+        return None
+    return Strip.join([row.crop(0, x), piece.strip, row.crop(x + length, columns)])
+
+
+def _find_shift(old: list[Strip | None], new: list[Strip | None], changed: list[int]) -> tuple[int, list[int]]:
+    """Return by how many rows most of the changed rows moved up, and the rows that did."""
+    places: dict[tuple[Segment, ...], list[int]] = {}
+    for y in changed:
+        if (strip := old[y]) is not None and strip.text.strip():
+            places.setdefault(tuple(strip), []).append(y)
+    shifts: dict[int, list[int]] = {}
+    for y in changed if places else ():
+        strip = new[y]
+        for place in places.get(tuple(strip), ()) if strip is not None else ():
+            if place != y:
+                shifts.setdefault(place - y, []).append(y)
+    return max(shifts.items(), key=lambda item: len(item[1]), default=(0, []))
+
+
+def changed_columns(old: Strip, new: Strip) -> tuple[int, int]:
+    """Return the first column that differs and the one after the last; both rows have the same width."""
+    left = _common_columns(list(old), list(new), 1)
+    if left >= new.cell_length:
+        return left, left
+    return left, max(new.cell_length - _common_columns(list(old)[::-1], list(new)[::-1], -1), left)
+
+
+def _common_columns(old: list[Segment], new: list[Segment], step: int) -> int:
+    """Return how many columns are the same, from the start, or with `step` -1 from the end."""
+    columns = 0
+    for before, after in zip(old, new, strict=False):
+        if before == after:
+            columns += after.cell_length
+            continue
+        if before.style == after.style and before.text.isascii() and after.text.isascii():
+            columns += _common_length(before.text[::step], after.text[::step])
+        break
+    return columns
+
+
+def _common_length(first: str, second: str) -> int:
+    for number, (a, b) in enumerate(zip(first, second, strict=False)):
+        if a != b:
+            return number
+    return min(len(first), len(second))
+
+
+def _move_to(x: int, y: int) -> str:
+    return f"\x1b[{y + 1};{x + 1}H"
+
+
+def _render(strip: Strip, colours: ColorSystem | None) -> str:
+    return "".join(
+        style.render(text, color_system=colours) if style else text for text, style, control in strip if not control
+    )
