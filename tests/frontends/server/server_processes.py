@@ -43,10 +43,11 @@ class ServerProcess:
     def start(self):
         args = ["serve", "--bind", f"127.0.0.1:{self.port}", *self._flags]
         pipe, home = subprocess.PIPE, self._ostler.environment()
-        self.process = Started(args, cwd=self._ostler.workspace, env=home, stdout=pipe, stderr=pipe, encoding="utf-8")
-        line = self.process.stdout.readline()
-        assert "serving scripted" in line, line + self.process.stderr.read()
-        self.port = self.client.port = int(line.rpartition(":")[2])
+        streams = {"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe, "encoding": "utf-8"}
+        self.process = Started(args, cwd=self._ostler.workspace, env=home, **streams)
+        lines = [self.process.stdout.readline() for _ in range(2)]
+        assert lines[1].startswith("listening at "), "".join(lines) + self.process.stderr.read()
+        self.port = self.client.port = int(lines[1].rpartition(":")[2])
 
     def stop(self, sig=signal.SIGTERM, timeout=5):
         """Send a signal and return the exit status."""

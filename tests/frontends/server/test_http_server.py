@@ -14,7 +14,7 @@ req = pytest.mark.req
 @req("SV-12")
 def test_termination_with_a_client_that_does_not_read_takes_at_most_five_seconds(models, serve_process):
     gate = Gate()
-    with models.playing(text("x" * 3_000_000, chunks=30), text("y", chunks=2).hold_after(1, gate.wait)) as model:
+    with models.playing(text("x" * 3_000_000, chunks=30), text("yes", chunks=3).hold_after(2, gate.wait)) as model:
         server = serve_process(model)
         with server.client.host() as host:
             slow = server.client.raw(host.id, sock=narrow_socket(server.port), max_queue=1)
@@ -81,7 +81,7 @@ def test_queue_and_session_survive_a_restart(models, serve_process):
         (["--bind", "nonsense"], "is not HOST:PORT"),
         (["--bind", "127.0.0.1:99999"], "is not HOST:PORT"),
         (["--expire", "0"], "expire"),
-        ([], "no valid token"),
+        (["--no-pairing"], "no valid token"),
     ],
 )
 def test_server_that_nobody_could_use_safely_does_not_start(ostler, models, flags, words):

@@ -113,6 +113,7 @@ def test_failed_chat_ends_with_an_error(models, serve):
 @req("SV-2")
 def test_sessions_that_were_not_used_are_deleted(models, serve, monkeypatch):
     monkeypatch.setattr("ostler.frontends.server.hubs.SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr("ostler.frontends.server.hubs.EXPIRE_SECONDS", 0.0)
     with models.playing(text("one")) as model:
         server = serve(model, expire_days=1e-7, idle_close=0.0)
         with server.client.host() as host:

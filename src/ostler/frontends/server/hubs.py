@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -32,7 +33,7 @@ class SessionHubs:
         self._hubs: dict[str, SessionHub] = {}
         self._lock = asyncio.Lock()
         self._sweeper: asyncio.Task[None] | None = None
-        self._expired_at = 0.0
+        self._expired_at = -math.inf
 
     async def start(self) -> None:
         """Continue the turns that an earlier process left, and begin to close what is not used."""
