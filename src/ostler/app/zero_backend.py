@@ -1,5 +1,6 @@
 """Builds the Agent Zero backend with its tools from the settings."""
 
+import json
 import logging
 import os
 import socket
@@ -7,10 +8,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.app.project import Project
 from ostler.app.tool_host import builtin_tools, open_credentials
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
+from ostler.backends.agent_zero.connector import ConnectorSettings, probe_connector
+from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer
 from ostler.backends.agent_zero.message_api import MessageApiSettings, MessageApiTransport
 from ostler.backends.agent_zero.server import ZeroServer, parse_server_url
 from ostler.backends.agent_zero.transport import TransportStart, TurnListener, ZeroTransport
@@ -25,9 +29,11 @@ from ostler.settings.home import find_home
 from ostler.settings.references import fill_references
 from ostler.settings.schema_services import ConnectionConfig
 from ostler.tools.host import LocalToolHost
+from ostler.tools.protocol.connector_files import BUILTIN_NAMES, ConnectorReadTool, ConnectorWriteTool
 from ostler.tools.protocol.stated_reasons import StatedReasons, StatedReasonToolRunner
 
 CREDENTIAL_SERVICE = "agent_zero"
+LOGIN_SERVICE = "agent_zero_login"
 TOOLS = ("read", "list", "grep", "glob", "write", "edit", "patch", "bash", "stat", "mkdir")
 SHELL_WARNING = (
     "shell commands that Agent Zero requests can run on this machine (security.allow_shell); "
@@ -54,7 +60,13 @@ class ZeroParts:
         host = host_name()
         reasons = StatedReasons(host)
         tools = [tool for tool in builtin_tools(project.settings) if tool.spec.name in TOOLS]
-        tool_host = LocalToolHost(tools, workspace, is_offered=access.allows_tool, interceptor=project.hooks)
+        tool_host = LocalToolHost(
+            tools,
+            workspace,
+            lambda: (ConnectorReadTool(), ConnectorWriteTool()),
+            lambda tool: access.allows_tool(BUILTIN_NAMES.get(tool, tool)),
+            project.hooks,
+        )
         self.tools = StatedReasonToolRunner(tool_host, reasons, allow_shell=allow_shell)
         plan = ZeroPlan(
             origin.address,
@@ -62,8 +74,11 @@ class ZeroParts:
             request.fork,
             lambda call_id, stated: reasons.add(call_id, stated.command, stated.reason),
         )
-        probe = partial(_message_api, origin, path, project.settings)
-        self.backend = AgentZeroBackend(plan, (probe,), _make_context_sender(project, workspace, access, host))
+        probes = (
+            partial(_connector, origin, path, project.settings, host),
+            partial(_message_api, origin, path, project.settings),
+        )
+        self.backend = AgentZeroBackend(plan, probes, _make_context_sender(project, workspace, access, host))
 
 
 def host_name() -> str:
@@ -80,6 +95,40 @@ def _make_context_sender(
     from ostler.app.zero_context import ZeroContextSource
 
     return ContextSender(ZeroContextSource(project, workspace, access.policy, host), config.mode)
+
+
+async def _connector(
+    origin: ServerOrigin,
+    path: str,
+    settings: Settings,
+    host: str,
+    start: TransportStart,
+    listener: TurnListener,
+) -> ZeroTransport | None:
+    if not ZeroServer(origin, path).has_routes:
+        return None
+    connection = settings.config.connection
+    page = path.rpartition("/")[0].removesuffix("/api")
+    server = ConnectorServer(origin, page, find_login(origin), os.environ)
+    connector = ConnectorSettings(
+        host,
+        __version__,
+        settings.config.security.allow_shell is True,
+        connection.project,
+        connection.agent_profile,
+        connection.timeout_seconds,
+        connection.keepalive_seconds,
+        connection.max_wait_seconds,
+    )
+    return await probe_connector(server, connector, start, listener, has_key=bool(find_api_key(settings, origin)))
+
+
+def find_login(origin: ServerOrigin) -> ConnectorLogin | None:
+    """Return the login that `ostler zero login --user` stored for this server."""
+    if find_home(os.environ) is None:
+        return None
+    stored = open_credentials().get(CredentialName(LOGIN_SERVICE, origin.address))
+    return ConnectorLogin(*json.loads(stored)) if stored else None
 
 
 async def _message_api(

@@ -45,30 +45,27 @@ class ZeroContextSource:
         workspace: Workspace,
         policy: Callable[[], Policy],
         host: str,
-        *,
-        requests_tools: bool = True,
     ) -> None:
-        """`requests_tools`: whether the agent requests tools in its answers, so that it must know how."""
         self._project = project
         self._workspace = workspace
         self._policy = policy
         self._host = host
-        self._requests_tools = requests_tools
         config = project.settings.config.context
         redact = make_redactor(project.settings, os.environ).redact
         self._describer = WorkspaceDescriber(project.root, config, redact, self._may_read)
 
-    async def build(self) -> WorkspaceContext:
+    async def build(self, *, requests_tools: bool = True) -> WorkspaceContext:
+        """Describe the workspace. `requests_tools`: the agent requests tools in its answers and must know how."""
         git = await self._git_lines()
         facts = WorkspaceFacts(
             self._head(),
-            self._tools() if self._requests_tools else (),
+            self._tools() if requests_tools else (),
             _TOOL_NOTES,
             self._host,
             git,
         )
         description = await asyncio.to_thread(self._describer.describe, facts)
-        return WorkspaceContext(description.text, description.signature)
+        return WorkspaceContext(description.text, description.signature, description.tree)
 
     def _head(self) -> tuple[tuple[str, str], ...]:
         connection = self._project.settings.config.connection

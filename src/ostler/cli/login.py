@@ -97,11 +97,31 @@ def store_key(address: str) -> int:
     return 0
 
 
+def store_login(address: str, user: str) -> int:
+    """Store user and password of the web page of the Agent Zero server at HOST:PORT."""
+    import json
+
+    from ostler.app.tool_host import open_credentials
+    from ostler.app.zero_backend import LOGIN_SERVICE
+    from ostler.cli.stdin import read_secret
+    from ostler.core.credentials import CredentialName
+
+    password = read_secret(f"password of {user} at {address}: ").rstrip("\r\n")
+    if not password or not user.isprintable():
+        raise UsageError("the password is empty, or the user contains control characters")
+    open_credentials().set(CredentialName(LOGIN_SERVICE, address), json.dumps([user, password]))
+    sys.stdout.write(f"stored the login of {user} at {address}\n")
+    return 0
+
+
 def delete_key(address: str) -> int:
     """Delete the API key of the Agent Zero server at HOST:PORT."""
     from ostler.app.tool_host import open_credentials
+    from ostler.app.zero_backend import LOGIN_SERVICE
+    from ostler.core.credentials import CredentialName
 
     found = open_credentials().delete(_key_name(address))
+    found = open_credentials().delete(CredentialName(LOGIN_SERVICE, address)) or found
     sys.stdout.write(f"deleted the key of {address}\n" if found else f"there is no key of {address}\n")
     return 0
 

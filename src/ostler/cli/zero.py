@@ -11,8 +11,9 @@ usage: ostler zero [OPTIONS]           interactive session (options of `ostler c
        ostler zero --tui [OPTIONS]     the same in the full-screen client (options of `ostler tui`)
        ostler zero run [OPTIONS] …     one prompt (options of `ostler run`)
        ostler zero context [OPTIONS]   print the description of the workspace that is sent (options of both)
-       ostler zero login               store the API key, read from the terminal or standard input
-       ostler zero logout              delete the stored key
+       ostler zero login [--user NAME] store the API key, or the password of a user of its web page, read from the
+                                       terminal or standard input
+       ostler zero logout              delete the stored key, user and password
 
 The server is set with AGENTZERO_API_URL or connection.api_url in the config.
 """
@@ -83,13 +84,16 @@ def _print_context(arguments: list[str]) -> int:
 
 
 def _change_key(name: str, rest: list[str]) -> int:
-    if rest:
-        raise UsageError(f"`ostler zero {name}` takes no arguments", hint="the key is read from standard input")
+    user = rest[1] if name == "login" and len(rest) == 2 and rest[0] == "--user" else ""
+    if rest and not user:
+        raise UsageError(f"`ostler zero {name}` takes no such arguments", hint="see `ostler zero --help`")
     from pathlib import Path
 
     from ostler.app.zero_backend import server_location
-    from ostler.cli.login import delete_key, store_key
+    from ostler.cli.login import delete_key, store_key, store_login
     from ostler.knowledge.trusted_settings import load_settings
 
     origin, _ = server_location(load_settings(Path.cwd()).config.connection)
+    if user:
+        return store_login(origin.address, user)
     return delete_key(origin.address) if name == "logout" else store_key(origin.address)

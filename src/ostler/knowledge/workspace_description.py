@@ -56,10 +56,14 @@ class WorkspaceFacts(msgspec.Struct, frozen=True):
 
 
 class WorkspaceDescription(msgspec.Struct, frozen=True):
-    """The text and a signature that changes when the workspace does. An empty text means that nothing is sent."""
+    """The text and a signature that changes when the workspace does. An empty text means that nothing is sent.
+
+    `tree` is the list of files alone.
+    """
 
     text: str
     signature: str
+    tree: str = ""
 
 
 class WorkspaceDescriber:
@@ -87,7 +91,7 @@ class WorkspaceDescriber:
         signature = sha256("\n".join((*sections, states)).encode("utf-8", "replace")).hexdigest()[:16]
         head = "\n".join(self._head_lines(facts, tree, signature))
         text = _limit("\n".join((head, *sections)), config.max_bytes)
-        return WorkspaceDescription(text, signature)
+        return WorkspaceDescription(text, signature, self._tree_text(tree) if config.include_tree else "")
 
     def _head_lines(self, facts: WorkspaceFacts, tree: FileTree, signature: str) -> Iterator[str]:
         yield BEGIN
@@ -107,12 +111,15 @@ class WorkspaceDescriber:
         if config.include_tools and facts.tools:
             yield _tools_section(facts)
         if config.include_tree:
-            lines = [f"{file.path} ({file.size}B)" for file in tree.files]
-            yield self._redact("\n".join(("workspace_tree:", *(lines or ["(no files)"]))))
+            yield "workspace_tree:\n" + self._tree_text(tree)
         if config.include_git and facts.git is not None:
             yield self._redact(_git_section(facts.git))
         if config.include_previews:
             yield self._previews_section(tree.files)
+
+    def _tree_text(self, tree: FileTree) -> str:
+        lines = [f"{file.path} ({file.size}B)" for file in tree.files]
+        return _cut_lines(self._redact("\n".join(lines or ["(no files)"])), self._config.max_bytes)[0]
 
     def _system_section(self, facts: WorkspaceFacts) -> str:
         system = f"{platform.system()} {platform.machine()}".strip()

@@ -66,6 +66,7 @@ class AgentZeroBackend:
         self._context_sender = context_sender
         self._used_ids: set[str] = set()
         self._resumed_id = ""
+        self._resumed_seq = 0
         self._last_status = ""
         self._start: SessionStart
         self._context: BackendContext
@@ -87,6 +88,7 @@ class AgentZeroBackend:
         }
         stored = self._stored_conversation()
         self._resumed_id = "" if self._plan.forked else stored.epoch
+        self._resumed_seq = stored.seq
         if self._context_sender is not None and not self._plan.forked:
             self._context_sender.restore(stored.epoch, stored.described)
         if self._plan.forked and stored.epoch:
@@ -185,7 +187,7 @@ class AgentZeroBackend:
         """Return the transport; the first call asks the server which one it supports."""
         if self._transport is None:
             options = {name: value for name, value in self._start.options.items() if value}
-            start = TransportStart(self._resumed_id, options)
+            start = TransportStart(self._resumed_id, options, self._resumed_seq)
             self._transport = await choose_transport(self._probes, start, self)
             self._context.emit(InfoChanged(self._info()))
         return self._transport
@@ -193,11 +195,16 @@ class AgentZeroBackend:
     async def _send(self, transport: ZeroTransport, prompt: Prompt) -> None:
         notes, context = self._context.unsent_notes(), None
         if self._context_sender is not None:
-            context = await self._context_sender.for_prompt(transport.context_id)
-        await transport.run(make_message(prompt, notes, context.text if context else ""))
+            context = await self._context_sender.for_prompt(
+                transport.context_id, requests_tools=transport.requests_tools
+            )
+        message = make_message(prompt, notes, context.text if context else "")
+        await transport.run(msgspec.structs.replace(message, tree=context.tree if context else ""))
         if context is not None and self._context_sender is not None:
             self._context_sender.on_sent(context, transport.context_id)
-            self._context.emit(RemoteCursor(transport.context_id, 0, context.signature))
+            self._context.emit(RemoteCursor(transport.context_id, transport.seq, context.signature))
+        elif transport.seq:
+            self._context.emit(RemoteCursor(transport.context_id, transport.seq))
 
     async def _run_command(self, transport: ZeroTransport, prompt: Prompt) -> TurnEnded | None:
         """Run a slash command of this backend; None if the prompt is not one."""
@@ -209,6 +216,7 @@ class AgentZeroBackend:
             message = "the description of the workspace will be sent with the next prompt"
         else:
             message = await transport.run_command(name[1:], argument.strip())
+            self._end_turn()
         self._context.emit(Notice("info", message))
         return TurnEnded("", "done")
 

@@ -13,6 +13,7 @@ from ostler.wire.agent_zero.zero_events import ZeroToolRequest, ZeroToolResult
 
 MAX_CALLS = 500  # of one turn
 MAX_ID_LENGTH = 100
+_DETAILS = ("exit_code", "seconds", "timed_out", "path", "file", "total_lines", "line_from", "line_to")
 
 
 class LocalCalls:
@@ -73,7 +74,7 @@ def _output(result: ToolResult) -> str:
 
 def _command_details(result: ToolResult) -> dict[str, Any]:
     data = result.data if isinstance(result.data, dict) else {}
-    return {name: data[name] for name in ("exit_code", "seconds", "timed_out", "path") if data.get(name) is not None}
+    return {name: data[name] for name in _DETAILS if data.get(name) is not None}
 
 
 def describe(request: ZeroToolRequest) -> ZeroToolRequest:

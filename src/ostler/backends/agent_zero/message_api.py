@@ -55,6 +55,8 @@ class MessageApiTransport:
     """A conversation over the message API."""
 
     name = "message API"
+    seq = 0
+    requests_tools = True
 
     def __init__(
         self, server: ZeroServer, settings: MessageApiSettings, start: TransportStart, listener: TurnListener

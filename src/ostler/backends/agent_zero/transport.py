@@ -23,10 +23,11 @@ class ZeroAttachment(msgspec.Struct, frozen=True):
 
 
 class ZeroMessage(msgspec.Struct, frozen=True):
-    """A message to the agent."""
+    """A message to the agent. `tree` is the file tree of the workspace, for servers that want it apart."""
 
     text: str
     attachments: tuple[ZeroAttachment, ...] = ()
+    tree: str = ""
 
 
 class TurnListener(Protocol):
@@ -61,6 +62,14 @@ class ZeroTransport(Protocol):
     def context_id(self) -> str:
         """The server's id of the conversation; empty if there is none yet."""
 
+    @property
+    def seq(self) -> int:
+        """The number of the last event that was shown; 0 if the server does not count them."""
+
+    @property
+    def requests_tools(self) -> bool:
+        """Whether the agent requests tools in its answers, so that the description of the workspace must say how."""
+
     async def run(self, message: ZeroMessage) -> None:
         """Send a message and return when the answer to it, and to all tool results, is complete.
 
@@ -91,10 +100,11 @@ class ZeroTransport(Protocol):
 
 
 class TransportStart(msgspec.Struct, frozen=True):
-    """What a transport starts with. `context_id` is the conversation of a resumed session."""
+    """What a transport starts with: the conversation of a resumed session, and its last event."""
 
     context_id: str
     options: dict[str, str] = {}
+    seq: int = 0
 
 
 # Returns None if the server does not support this way. Raises `BackendError` only if no other way can work either.

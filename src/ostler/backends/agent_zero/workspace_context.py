@@ -8,16 +8,20 @@ ContextMode = Literal["always", "on_change", "once", "manual"]
 
 
 class WorkspaceContext(msgspec.Struct, frozen=True):
-    """The description of the workspace as it is sent. `signature` changes when the workspace does."""
+    """The description of the workspace as it is sent. `signature` changes when the workspace does.
+
+    `tree` is the list of files alone.
+    """
 
     text: str
     signature: str
+    tree: str = ""
 
 
 class ContextSource(Protocol):
     """Describes the workspace; `app` passes it to the backend."""
 
-    async def build(self) -> WorkspaceContext: ...
+    async def build(self, *, requests_tools: bool = True) -> WorkspaceContext: ...
 
 
 class ContextSender:
@@ -37,12 +41,12 @@ class ContextSender:
         """Set what an earlier process sent to this conversation."""
         self._sent = (context_id, signature)
 
-    async def for_prompt(self, context_id: str) -> WorkspaceContext | None:
+    async def for_prompt(self, context_id: str, *, requests_tools: bool = True) -> WorkspaceContext | None:
         """Return the description to send, or None."""
         sent = self._sent[1] if context_id and self._sent[0] == context_id else ""
         if not self._is_requested and (self._mode == "manual" or (self._mode == "once" and sent)):
             return None
-        context = await self._source.build()
+        context = await self._source.build(requests_tools=requests_tools)
         if not context.text or (self._mode == "on_change" and sent == context.signature and not self._is_requested):
             return None
         return context

@@ -77,7 +77,9 @@ class Normaliser:
         found = {
             name: str(members[name])
             for name in CONTEXT_ID_NAMES
-            if isinstance(members.get(name), str | int) and 0 < len(str(members[name])) <= _MAX_ID_LENGTH
+            if isinstance(members.get(name), str | int)
+            and not isinstance(members.get(name), bool)
+            and 0 < len(str(members[name])) <= _MAX_ID_LENGTH
         }
         if not found:
             return members

@@ -1,0 +1,128 @@
+"""HTTP requests to the connector of an Agent Zero server: capabilities, login with a session cookie, and routes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from ostler.backends.agent_zero.connector_socket import ConnectorSocket, open_connector_socket
+from ostler.core.errors import BackendError
+from ostler.http.client import HttpClient, HttpDocument
+from ostler.http.dialer import Dialer
+from ostler.http.proxy import proxy_for
+from ostler.http.url import ServerOrigin, percent_encode
+from ostler.http.websocket import HandshakeRefused
+from ostler.text.sanitise import sanitise
+from ostler.wire.agent_zero.connector_events import Capabilities, read_capabilities
+from ostler.wire.agent_zero.loose_values import parse_json
+from ostler.wire.agent_zero.server_documents import error_text
+
+ROUTES = "/api/plugins/_a0_connector/v1"
+LOGIN_HINT = "store user and password of the server's web page with `ostler zero login --user NAME`"
+MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
+_SECONDS = 15.0
+
+
+class ConnectorLogin(msgspec.Struct, frozen=True):
+    """User and password of the server's web page."""
+
+    user: str
+    password: str
+
+
+class ConnectorServer:
+    """The connector of one server. The session cookie is kept in memory and sent to no other server."""
+
+    def __init__(
+        self,
+        origin: ServerOrigin,
+        path: str,
+        login: ConnectorLogin | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        """`path` is the path of the server's web page, without a slash at the end."""
+        self.origin = origin
+        self._path = percent_encode(path)
+        self._login = login
+        self._cookie = ""
+        self._dialer = Dialer(origin, proxy=proxy_for(origin, environ or {}))
+        self._http = HttpClient(self._dialer)
+
+    @property
+    def address(self) -> str:
+        return self.origin.address
+
+    @property
+    def has_login(self) -> bool:
+        return self._login is not None
+
+    async def capabilities(self) -> Capabilities | None:
+        """Return what the connector needs; None if the server has none, or cannot be reached."""
+        try:
+            document = await self._fetch(f"{ROUTES}/capabilities", b"{}", "application/json")
+        except BackendError:
+            return None
+        if document.status != 200:
+            return None
+        return read_capabilities(parse_json(document.body.decode("utf-8", "replace")))
+
+    async def log_in(self) -> None:
+        """Get a session cookie. Raises `BackendError` if the server refuses the login."""
+        if self._login is None:
+            raise BackendError(f"Agent Zero at {self.address} needs a login", code="auth", hint=LOGIN_HINT)
+        form = urlencode({"username": self._login.user, "password": self._login.password}).encode()
+        self._cookie = ""
+        document = await self._fetch("/login", form, "application/x-www-form-urlencoded")
+        cookie = document.headers.get("set-cookie", "").partition(";")[0].strip()
+        self._cookie = cookie if "=" in cookie and cookie.isprintable() else ""
+        if not self._cookie or _refuses(await self._fetch(f"{ROUTES}/chats_list", b"{}", "application/json")):
+            raise BackendError(f"Agent Zero at {self.address} refused the login", code="auth", hint=LOGIN_HINT)
+
+    async def call(self, route: str, body: Mapping[str, Any], *, seconds: float = _SECONDS) -> dict[str, Any]:
+        """Post to a route and return its answer; an ended web session is renewed. Raises `BackendError`."""
+        data = msgspec.json.encode(body)
+        document = await self._fetch(f"{ROUTES}/{route}", data, "application/json", seconds)
+        if _refuses(document) and self._login is not None:
+            await self.log_in()
+            document = await self._fetch(f"{ROUTES}/{route}", data, "application/json", seconds)
+        text = document.body.decode("utf-8", "replace")
+        if _refuses(document):
+            raise BackendError(f"Agent Zero at {self.address} needs a login", code="auth", hint=LOGIN_HINT)
+        value = parse_json(text)
+        if document.status != 200 or not isinstance(value, dict) or value.get("ok") is False:
+            problem = sanitise(error_text(text)) or "no message"
+            code = "not_found" if document.status == 404 else "http"
+            raise BackendError(
+                f"Agent Zero at {self.address} refused {route}: {problem} (HTTP {document.status})", code=code
+            )
+        return value
+
+    async def open_socket(self, on_event: Callable[[str, Any], None]) -> ConnectorSocket:
+        """Open the Socket.IO connection; an ended web session is renewed. Raises `BackendError`."""
+        try:
+            return await open_connector_socket(self._dialer, self._path, self._headers(), on_event)
+        except HandshakeRefused as error:
+            if error.status not in (401, 403) or self._login is None:
+                raise
+        await self.log_in()
+        return await open_connector_socket(self._dialer, self._path, self._headers(), on_event)
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def _fetch(self, path: str, body: bytes, content_type: str, seconds: float = _SECONDS) -> HttpDocument:
+        headers = [("content-type", content_type), ("accept", "application/json"), *self._headers()]
+        return await self._http.fetch(
+            "POST", self._path + path, headers, body, timeout=seconds, limit=MAX_DOCUMENT_BYTES
+        )
+
+    def _headers(self) -> list[tuple[str, str]]:
+        page = f"{self.origin.scheme}://{self.address}"
+        headers = [("origin", page), ("referer", f"{page}/")]
+        return [*headers, ("cookie", self._cookie)] if self._cookie else headers
+
+
+def _refuses(document: HttpDocument) -> bool:
+    """Return whether a response asks for a login; no redirect is ever followed."""
+    return document.status in (301, 302, 303, 307, 308, 401, 403)
