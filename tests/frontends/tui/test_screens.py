@@ -12,6 +12,7 @@ from textual.color import Color
 
 from ostler.core.sessions import SessionSummary
 from ostler.frontends.tui.projects import StoredState
+from ostler.frontends.tui.themes import MIN_CONTRAST, contrast, own_themes
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import ASK_ALL
 
@@ -32,7 +33,6 @@ def greet(name):
 - one
 - two
 """
-MIN_CONTRAST = 4.5  # AA of WCAG for text
 
 
 class Projects:
@@ -102,6 +102,22 @@ async def test_screen_is_as_stored_and_its_text_is_readable(open_session, name, 
             assert not list(unreadable(strips))
 
 
+@pytest.mark.req("TU-1", "TU-3")
+async def test_text_is_readable_in_each_theme_of_ostler(open_session):
+    session = await open_session([say(ANSWER)], [], ASK_ALL)
+    async with full_screen(session, size=(120, 36), projects=Projects()) as user:
+        await show_answer(user)
+        await user.press("f4")
+        found = {}
+        for theme in [theme.name for theme in own_themes()]:
+            user.app.chat.set_theme(theme)
+            await user.pilot.pause()
+            await user.pilot.pause()
+            if bad := sorted(set(unreadable(strips_of(user.app)))):
+                found[theme] = bad
+        assert not found
+
+
 def unreadable(strips):
     """Yield the texts whose colour is too similar to their background."""
     for strip in strips:
@@ -112,14 +128,3 @@ def unreadable(strips):
                     front, back = back, front
                 if contrast(front, back) < MIN_CONTRAST:
                     yield text, front.hex, back.hex, round(contrast(front, back), 1)
-
-
-def contrast(first, second):
-    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def luminance(colour):
-    parts = [value / 255 for value in (colour.r, colour.g, colour.b)]
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
