@@ -1,11 +1,13 @@
 """The explanation names the flag or rule that would allow a call."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
 from ostler.app.manual_calls import explain_call
+from ostler.core.errors import UsageError
 from ostler.core.permission import Rule
 from ostler.core.tools import ToolCall
 from ostler.settings.project_paths import project_grants
@@ -72,3 +74,41 @@ async def test_row_of_the_danger_check_is_cited(tmp_path, monkeypatch):
     sources = [line for line in found.lines if line.startswith("Source of the danger check: ")]
     assert len(sources) == 1
     assert sources[0].endswith("(apt: destroys)")
+
+
+def _explain(folder, tool, arguments, **options):
+    call = ToolCall("explain", tool, arguments)
+    return explain_call(RunOptions(str(folder), **options), call, interactive=True)
+
+
+@pytest.mark.req("PM-2", "PM-10")
+@pytest.mark.parametrize(
+    ("options", "action"),
+    [
+        ({}, "ask"),
+        ({"mode": "accept-edits"}, "allow"),
+        ({"mode": "plan"}, "deny"),
+        ({"agent": "plan"}, "deny"),
+        ({"agent": "plan", "mode": "accept-edits", "write": True}, "deny"),
+        ({"mode": "plan", "profile": "god_mode"}, "deny"),
+    ],
+)
+async def test_mode_and_agent_are_explained(tmp_path, monkeypatch, options, action):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    explanation = await _explain(tmp_path, "write", {"path": "a", "content": "b"}, **options)
+    assert explanation.action == action
+
+
+@pytest.mark.req("PM-2")
+async def test_unknown_agent_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    with pytest.raises(UsageError, match="unknown agent 'nobody'"):
+        await _explain(tmp_path, "bash", {"command": "ls"}, agent="nobody")
+
+
+@pytest.mark.req("PM-2")
+async def test_suggested_flag_is_one_word_for_a_shell(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    explanation = await _explain(tmp_path, "write", {"path": "a'; touch b; 'c", "content": ""})
+    flags = shlex.split(explanation.lines[-1].removeprefix("To allow it: "))
+    assert flags == ["--allow", "write:a'; touch b; 'c"]

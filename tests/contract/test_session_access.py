@@ -244,3 +244,15 @@ async def test_calls_carry_the_rules_of_the_agent(driver, tmp_path, monkeypatch)
     await run_turn(scenario.session, "write")
     assert [call.rules for call in received] == [builtin_agents()["plan"].restrictions]
     await scenario.close()
+
+
+@pytest.mark.req("PM-10")
+@pytest.mark.scenario("mode")
+@pytest.mark.invariant("S2")
+async def test_unknown_mode_is_refused_and_keeps_the_mode(driver, tmp_path):
+    scenario = await Scenario(driver, tmp_path).open([], policy=access())
+    assert await scenario.session.apply(SetOption("mode", "plan"))
+    with pytest.raises(UsageError, match="unknown mode 'yolo'"):
+        await scenario.session.apply(SetOption("mode", "yolo"))
+    assert scenario.session.state.options["mode"] == scenario.session.info.option("mode") == "plan"
+    await scenario.close()

@@ -7,7 +7,8 @@ import pytest
 from ostler.core.permission import Need, Permission, Rule
 from ostler.knowledge.agent_loader import load_agents
 from ostler.knowledge.builtin_agents import builtin_agents
-from ostler.policy.presets import BASELINE, EDITING_TOOLS
+from ostler.policy.permission_rules import EDITING_TOOLS
+from ostler.policy.presets import BASELINE
 from ostler.policy.verdict import Policy, evaluate_permission
 
 

@@ -47,7 +47,7 @@ class ActiveAgent:
 
     def options(self) -> tuple[SessionOption, ...]:
         agent = SessionOption("agent", self._agent.name)
-        if self._parent or not self._policy.interactive:
+        if not self._has_modes:
             return (agent,)
         modes = tuple(OptionChoice(name, description=mode.description) for name, mode in MODES.items())
         profiles = tuple(OptionChoice(name, description=rules.description) for name, rules in PROFILES.items())
@@ -57,12 +57,19 @@ class ActiveAgent:
             SessionOption("profile", self._policy.profile, choices=profiles),
         )
 
+    @property
+    def _has_modes(self) -> bool:
+        """Whether the user can choose mode and security profile: in an interactive session that is not a child."""
+        return self._parent is None and self._policy.interactive
+
     def set_option(self, option_id: str, value: str) -> bool:
         match option_id:
             case "agent":
                 self._agent = self._find(value)
             case "mode" if value in MODES:
                 self._mode = value
+            case "mode" if self._has_modes:  # else it may be a mode of the backend
+                raise UsageError(f"unknown mode {value[:40]!r}", hint=f"available: {', '.join(MODES)}")
             case "profile":
                 self._policy = msgspec.structs.replace(self._policy, profile=_parse_profile(value))
             case _:

@@ -3,7 +3,7 @@
 import msgspec
 
 from ostler.core.permission import Need, Permission, PolicyAction, Rule, Verdict
-from ostler.policy.permission_rules import last_match
+from ostler.policy.permission_rules import allow_flag, last_match
 from ostler.policy.presets import BASELINE
 from ostler.policy.shell import analyse
 from ostler.policy.verdict import Policy, evaluate_permission, needs_to_approve
@@ -63,7 +63,7 @@ def _remedy(permission: Permission, outcome: Verdict, policy: Policy, standing_r
         return ["", "A rule denies this. Change that rule; flags do not override it."]
     if outcome.once_only:
         return ["", "Needs interactive approval for each call; no flag or rule can allow it."]
-    rules = {f"--allow '{need.key}:{need.rule_pattern or need.subject}'" for need in needs if need not in denied}
+    rules = {allow_flag(need) for need in needs if need not in denied}
     return ["", "To allow it: " + " ".join([*sorted(rules), *(["--yolo"] if denied else [])])]
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ostler import __version__
+from ostler.access.active_agent import ActiveAgent
 from ostler.access.session_policy import make_policy
 from ostler.app.composition import compose
 from ostler.app.project import Project
 from ostler.app.tool_host import make_mcp_source, make_tool_host
 from ostler.app.workspace import make_workspace
 from ostler.backends.none import NoBackend
-from ostler.core.errors import ToolError
+from ostler.core.errors import ToolError, UsageError
 from ostler.core.protocols import Workspace
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.journal.memory_journal import MemoryJournal
@@ -112,11 +113,15 @@ async def explain_call(options: RunOptions, call: ToolCall, *, interactive: bool
 
     project = Project.load(options.cwd, trust=options.trust)
     workspace = make_workspace(project, options, interactive=interactive)
+    policy = make_policy(project.settings, options, interactive=interactive)
     try:
+        access = ActiveAgent(project.agents, policy, options, workspace.shell)
+        access.set_option("agent", options.agent)
         permission = await make_tool_host(project, workspace).permission(call)
+        if not access.allows_tool(call.tool):
+            raise UsageError(f"agent {options.agent or options.mode} does not have the tool {call.tool}")
     finally:
         await workspace.aclose()
-    policy = make_policy(project.settings, options, interactive=interactive)
     command = str(call.arguments.get("command", "")) if call.tool == "bash" else ""
     source = find_danger_source(command, project.root, project.settings.config.security)
-    return explain(permission, policy, tuple(project.grants().rules()), danger_source=source)
+    return explain(permission, access.policy(), tuple(project.grants().rules()), danger_source=source)

@@ -110,10 +110,7 @@ def non_empty(text: str) -> str:
 
 def seconds(text: str) -> float:
     """Argument type: a positive number of seconds."""
-    value = float(text)
-    if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
-    return value
+    return _positive(text, "number of seconds")
 
 
 def count(text: str) -> int:
@@ -129,9 +126,16 @@ def count(text: str) -> int:
 
 def dollars(text: str) -> float:
     """Argument type: a positive amount in US dollars."""
-    value = float(text)
+    return _positive(text, "amount of US dollars")
+
+
+def _positive(text: str, quantity: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
     if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive amount of US dollars")
+        raise argparse.ArgumentTypeError(f"{text[:40]} is not a positive {quantity}")
     return value
 
 

@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentTypeError, Namespace
 from typing import get_args
 
-from ostler.cli.arguments import Parser, add_workspace
+from ostler.cli.arguments import Parser, add_agent, add_mode, add_workspace
 from ostler.core.errors import UsageError
 from ostler.core.sessions import Profile
 from ostler.settings.run_options import RunOptions
@@ -27,6 +27,8 @@ def main(arguments: list[str]) -> int:
     )
     explain.add_argument("--write", action="store_true", help="decide as with --write")
     explain.add_argument("--yolo", action="store_true", help="decide as with --yolo")
+    add_mode(explain)
+    add_agent(explain)
     explain.add_argument("--profile", choices=get_args(Profile), default="", help="security profile")
     explain.add_argument(
         "--allow", metavar="RULE", action="append", default=[], help="decide as with --allow RULE; repeatable"
@@ -48,6 +50,8 @@ def _explain(args: Namespace) -> int:
 
     options = RunOptions(
         args.cwd,
+        agent=args.agent,
+        mode=args.mode,
         write=args.write or args.yolo,
         yolo=args.yolo,
         allow=tuple(args.allow),

@@ -1,6 +1,6 @@
 """Parses permission rules and finds the rule that applies; the last match wins, no match means ask."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from ostler.core.errors import UsageError
@@ -10,7 +10,7 @@ from ostler.core.tool_declarations import tool_names
 from ostler.policy.wildcard import matches
 
 PERMISSION_KEYS = (*tool_names(), "delete", "external_directory", "network", "agent")
-EDIT_TOOLS = frozenset(tool_names(lambda tool: tool.edits_files))
+EDITING_TOOLS = tool_names(lambda tool: tool.edits_files)
 STRICTNESS: Mapping[PolicyAction, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -39,6 +39,12 @@ def parse_flag(
     if not _is_known_key(key.strip(), servers) and not (later_servers and "_" in key.strip()[1:]):
         raise UsageError(f"--allow {text!r}: there is no tool {key.strip()!r}", hint=_suggest_key(key.strip()))
     return Rule(key.strip(), pattern.strip() or "*", action, "--allow")
+
+
+def allow_flag(need: Need) -> str:
+    """Return the `--allow` flag for a need, quoted for a shell: its subject may come from a model."""
+    rule = f"{need.key}:{need.rule_pattern or need.subject}"
+    return "--allow '" + rule.replace("'", "'\\''") + "'"
 
 
 def _is_known_key(key: str, servers: Sequence[str]) -> bool:
@@ -70,7 +76,7 @@ def rule_matches(rule: Rule, need: Need) -> bool:
     """Return whether a rule applies to a need; the key `edit` includes all tools that edit files."""
     if need.implied and rule.key != need.key:
         return False
-    key_matches = matches(rule.key, need.key) or (rule.key == "edit" and need.key in EDIT_TOOLS)
+    key_matches = matches(rule.key, need.key) or (rule.key == "edit" and need.key in EDITING_TOOLS)
     return key_matches and matches(rule.pattern, need.subject)
 
 
@@ -93,8 +99,3 @@ def restricts_key(rules: Sequence[Rule], key: str, *, default: bool) -> bool:
         if matches(rule.key, key) and (rule.action != "allow" or rule.pattern == "*"):
             restricts = rule.action != "allow"
     return restricts
-
-
-def strictest(actions: Iterable[PolicyAction]) -> PolicyAction:
-    """Return the strictest of the actions (deny, ask, allow), or allow if there are none."""
-    return max(actions, key=STRICTNESS.__getitem__, default="allow")

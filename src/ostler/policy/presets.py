@@ -2,8 +2,7 @@
 
 from ostler.core.permission import Rule
 from ostler.core.tool_declarations import ToolDeclaration, tool_names
-
-EDITING_TOOLS = tool_names(lambda tool: tool.edits_files)
+from ostler.policy.permission_rules import EDITING_TOOLS
 
 
 def _asks(tool: ToolDeclaration) -> bool:

@@ -6,7 +6,8 @@ import msgspec
 
 from ostler.core.permission import Rule
 from ostler.core.sessions import Mode, Profile
-from ostler.policy.presets import EDITING_TOOLS, allow_rules
+from ostler.policy.permission_rules import EDITING_TOOLS
+from ostler.policy.presets import allow_rules
 
 
 class ProfileRules(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ import msgspec
 from ostler.core.permission import UNKNOWN_PROGRAM, Need, Permission, PolicyAction, Rule, Verdict, VerdictStep
 from ostler.core.sessions import Profile
 from ostler.core.tools import CallOrigin
-from ostler.policy.permission_rules import STRICTNESS, last_match, names_program
+from ostler.policy.permission_rules import STRICTNESS, allow_flag, last_match, names_program
 from ostler.policy.presets import BASELINE
 from ostler.policy.profiles import PROFILES
 from ostler.policy.wildcard import matches
@@ -177,5 +177,5 @@ def _apply_interactivity(need: Need, policy: Policy, action: PolicyAction) -> Ve
     return VerdictStep(
         NON_INTERACTIVE_STEP,
         "deny",
-        f"{reason}; add --allow '{need.key}:{need.rule_pattern or need.subject}' to allow it",
+        f"{reason}; add {allow_flag(need)} to allow it",
     )

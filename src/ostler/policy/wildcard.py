@@ -13,6 +13,11 @@ def matches(pattern: str, subject: str) -> bool:
     return _matches_pattern(pattern, subject)
 
 
+def is_literal(pattern: str) -> bool:
+    """Return whether a pattern matches only itself, so that it can name one path or command."""
+    return set("*?\\").isdisjoint(pattern) and _expand_home(pattern) == pattern
+
+
 def pattern_folder(pattern: str) -> str:
     """Return the folder (or exact path) that contains all matches of a path pattern, or an empty string."""
     expanded = _expand_home(pattern)

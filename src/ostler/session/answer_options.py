@@ -6,7 +6,9 @@ from collections.abc import Sequence
 import msgspec
 
 from ostler.core.permission import AnswerOption, Decision, Need, Permission, Rule
-from ostler.policy.presets import EDITING_TOOLS, allow_rules
+from ostler.policy.permission_rules import EDITING_TOOLS
+from ostler.policy.presets import allow_rules
+from ostler.policy.wildcard import is_literal
 from ostler.text.sanitise import escape_invisible
 
 ALLOW_ONCE, DENY = AnswerOption("once", "Allow once", "allow_once"), AnswerOption("deny", "Deny", "deny")
@@ -23,8 +25,8 @@ def with_answers(permission: Permission, *, once_only: bool) -> Permission:
     edits = _edit_options(permission.needs)
     own = permission.options
     if not own:
-        once, session, *others = _standard_options(permission)
-        return msgspec.structs.replace(permission, options=(once, session, *edits, *others))
+        *lasting, deny = _standard_options(permission)
+        return msgspec.structs.replace(permission, options=(*lasting[:2], *edits, *lasting[2:], deny))
     allows = [option for option in own if not option.kind.startswith("deny")]
     denies = [option for option in own if option.kind.startswith("deny")]
     used_ids = {option.id for option in own}
@@ -50,6 +52,8 @@ def unnamed_rules(permission: Permission) -> list[str]:
 
 
 def _standard_options(permission: Permission) -> tuple[AnswerOption, ...]:
+    if not all(map(_has_exact_rule, permission.needs)):
+        return ALLOW_ONCE, DENY
     rules = _rules_of_needs(permission)
     text = _summary(rules)
     if len(text) > MAX_RULE_LENGTH:
@@ -63,8 +67,13 @@ def _standard_options(permission: Permission) -> tuple[AnswerOption, ...]:
 
 
 def _rules_of_needs(permission: Permission) -> tuple[Rule, ...]:
-    rules = (Rule(need.key, need.rule_pattern or need.subject, "allow") for need in permission.needs)
-    return tuple(dict.fromkeys(rules))
+    needs = filter(_has_exact_rule, permission.needs)
+    return tuple(dict.fromkeys(Rule(need.key, need.rule_pattern or need.subject, "allow") for need in needs))
+
+
+def _has_exact_rule(need: Need) -> bool:
+    """Return whether a rule can name what is needed: the tool's pattern, or a subject that is not a pattern itself."""
+    return need.rule_pattern not in ("", need.subject) or is_literal(need.subject)
 
 
 def _summary(rules: Sequence[Rule]) -> str:
@@ -97,5 +106,4 @@ def _is_edit(need: Need) -> bool:
 def _common_folder(needs: Sequence[Need]) -> str:
     """Return the folder of all paths; empty for the root, or if a rule would read the name as a wildcard."""
     folder = posixpath.commonpath([posixpath.dirname(need.subject) for need in needs])
-    is_literal = set("*?\\").isdisjoint(folder) and not folder.startswith(("~", "$HOME"))
-    return folder if is_literal and folder != "." else ""
+    return folder if is_literal(f"{folder}/") and folder != "." else ""

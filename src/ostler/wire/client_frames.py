@@ -149,4 +149,3 @@ ClientFrame = (
     | ApprovalResolved
     | ChangeRequest
 )
-BASE_CLIENT_TYPES: tuple[type[msgspec.Struct], ...] = (Hello, UserMessageFrame, ToolResultMessage, CancelMessage)

@@ -17,7 +17,6 @@ VERSION_META = "io.modelcontextprotocol/protocolVersion"
 CLIENT_META = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES_META = "io.modelcontextprotocol/clientCapabilities"
 SERVER_META = "io.modelcontextprotocol/serverInfo"
-SUBSCRIPTION_META = "io.modelcontextprotocol/subscriptionId"
 
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
