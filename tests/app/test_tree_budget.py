@@ -132,7 +132,8 @@ async def test_time_limit_ends_children(tmp_path, monkeypatch):
     monkeypatch.setattr(RestlessModel, "stream", forever)
     model, ended, events = await run(tmp_path, monkeypatch, max_time=3.0)
     assert (ended.reason, ended.limit) == ("limit", "3 seconds")
-    assert [event.reason for event in events if isinstance(event, ChildEnded)] == ["cancelled", "cancelled"]
+    reasons = [event.reason for event in events if isinstance(event, ChildEnded)]
+    assert len(reasons) == 2 and set(reasons) <= {"cancelled", "limit"}  # a child has the same time limit as its parent
     assert model.calls == 3
 
 

@@ -75,6 +75,7 @@ class ServerThread:
         self._folder, self._model = folder, model
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.setblocking(False)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # accepted connections inherit it
         self.port = self._listener.getsockname()[1]
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
