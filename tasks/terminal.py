@@ -17,7 +17,8 @@ from typing import Self
 import pyte
 from pyte.screens import Char
 
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 30.0
+CALM_SECONDS = 5.0
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE, MARGIN, TITLE_HEIGHT = 8.43, 18, 14, 14, 34
 FOREGROUND, BACKGROUND = "#d7dae0", "#1b1f27"
 COLOURS = {
@@ -80,8 +81,9 @@ class ProgramTerminal:
             self.read(0.2)
 
     def wait_until_calm(self) -> None:
-        """Wait until nothing was drawn for a moment."""
-        while self.read(0.6):
+        """Wait until nothing was drawn for a moment, but not for long."""
+        end = time.monotonic() + CALM_SECONDS
+        while self.read(0.6) and time.monotonic() < end:
             pass
 
     def read(self, seconds: float) -> bool:

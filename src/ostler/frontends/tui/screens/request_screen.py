@@ -29,7 +29,7 @@ from ostler.rendering.wrapping import wrap
 
 CLICK_DELAY_SECONDS = 0.5  # a click so soon after the dialog appeared was meant for something else
 SCROLL_HINT = "scroll to the end first (PgDn)"
-LOW_ROWS = 20  # a window with fewer rows has no gap in the dialog, and the dialog may cover the cards
+LOW_ROWS = 24  # a window with fewer rows has no gap in the dialog, and the dialog may cover the cards
 CARD_ROWS = 2
 WIDE_COLUMNS = 110  # from this width, diffs are shown in two columns at first
 
