@@ -213,6 +213,7 @@ class RequestScreen(ModalScreen[None]):
         return [(key, head + first), *((key, f"{' ' * 6}{row}") for row in more)]
 
     def _show_feedback(self) -> None:
+        is_visible = self._visible_at <= time.monotonic()
         waiting, form = len(self._controller.requests) - 1, self._controller.requests.first
         more = self.query_one("#request", ScrollRows).rows_below
         parts = [
@@ -220,7 +221,7 @@ class RequestScreen(ModalScreen[None]):
             PAINT(self._hint or self.keys.feedback, "bold") if self._hint or self.keys.feedback else "",
             PAINT(f"{waiting} more request{'s' * (waiting > 1)}", "dim") if waiting else "",
             PAINT("Esc cancels the turn", "dim"),
-            PAINT("Tab: other diff view", "dim") if form and _shows_diff(form[1]) else "",
+            PAINT("Tab: other diff view", "dim") if is_visible and form and _has_views(form[1]) else "",
         ]
         self.query_one("#feedback", TextRows).show([_join_fitting(filter(None, parts), self.size.width - 4)])
 
@@ -328,6 +329,11 @@ def _shows_diff(form: ApprovalForm | QuestionForm) -> bool:
     if isinstance(form, QuestionForm):
         return False
     return any(isinstance(block, DisplayDiff) for block in form.event.permission.preview.blocks)
+
+
+def _has_views(form: ApprovalForm | QuestionForm) -> bool:
+    """Return whether the diff can be shown in one or two columns; a single hunk has one column."""
+    return _shows_diff(form) and not (isinstance(form, ApprovalForm) and form.hunks)
 
 
 def _join_fitting(parts: Iterable[str], columns: int) -> str:
