@@ -491,7 +491,7 @@ def test_9_switch_project_profile_and_theme(terminal, ostler, models, tmp_path):
         term.type(f"{other}\r")
         term.wait_for(lambda text: re.search("ready .*other-project", text))
         term.type("write\r")
-        term.wait_for("Allow once")  # the profile was chosen for the first project only
+        term.wait_for("Tab: other diff view")  # a request: the profile was chosen for the first project only
         term.type("y\r")
         term.wait_for("● Two.")
     assert (ostler.workspace / "first.txt").exists()
