@@ -83,7 +83,8 @@ def screen_rows(terminal: ProgramTerminal) -> list[list[Char]]:
 
 def demo_picture() -> str:
     """Run the recorded demo and return its picture, with a fixed name for the temporary folder."""
-    with ProgramTerminal([*OSTLER, "demo", "--recording"], os.environ, os.getcwd(), DEMO_SIZE) as terminal:
+    env = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    with ProgramTerminal([*OSTLER, "demo", "--recording"], env, str(ROOT), DEMO_SIZE) as terminal:
         terminal.wait_for_end()
         drawn = draw(screen_rows(terminal), "ostler demo in a terminal")
     return re.sub(r"/[^\s<]*/ostler-demo-\w+", "/tmp/ostler-demo", drawn)

@@ -496,7 +496,7 @@ def test_9_switch_project_profile_and_theme(terminal, ostler, models, tmp_path):
         term.wait_for("● Two.")
     assert (ostler.workspace / "first.txt").exists()
     assert (other / "second.txt").exists()
-    assert (ostler.home / "tui_theme").read_text() == "studio-light\n"
+    assert next(ostler.home.rglob("tui_theme")).read_text() == "studio-light\n"
 
 
 @req("TU-4")
