@@ -190,12 +190,13 @@ class SessionController:
 
     def _on_turn_end(self, reason: str) -> None:
         self.last_turn = reason
-        took = elapsed(time.monotonic() - self.turn_started_at)
-        self.news = f"done in {took}" if reason == "done" else f"{reason} after {took}"
+        if self.turn_started_at:  # otherwise it started in an earlier process
+            took = elapsed(time.monotonic() - self.turn_started_at)
+            self.news = f"done in {took}" if reason == "done" else f"{reason} after {took}"
         self.environment_labels = self.services.environment_labels()
         if reason == "cancelled" and (unsent := self.turns.drain()):
             self._view.restore_draft(unsent)
-        if time.monotonic() - self.turn_started_at >= ALERT_AFTER_SECONDS:
+        if self.turn_started_at and time.monotonic() - self.turn_started_at >= ALERT_AFTER_SECONDS:
             self._view.alert(f"Ostler: {reason}")
 
     def _continue(self) -> None:

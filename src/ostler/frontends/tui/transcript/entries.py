@@ -5,7 +5,7 @@ from typing import Literal
 
 from textual.strip import Strip
 
-from ostler.core.events import Event, MessageDone, Steered, ToolCalled, ToolFinished
+from ostler.core.events import Event, MessageDone, Steered, TodosChanged, ToolCalled, ToolFinished
 from ostler.core.protocols import Records
 from ostler.rendering.live_message import LiveMessage
 from ostler.rendering.screen_blocks import Fold, LinesBlock
@@ -65,6 +65,8 @@ def read_blocks(records: Records, index: int) -> list[TranscriptBlock]:
     event: Event = records[index].event
     if isinstance(event, Steered):
         return [steered_block(event)]
+    if isinstance(event, TodosChanged) and _is_during_call(records, index):
+        return []  # the result of the call shows the list
     transcript = Transcript()
     transcript.apply(event)
     if isinstance(event, ToolCalled):
@@ -89,6 +91,14 @@ def _is_repeated(records: Records, index: int, call_id: str) -> bool:
             event = records[later].event
             if isinstance(event, ToolCalled) and event.call.id == call_id:
                 return True
+    return False
+
+
+def _is_during_call(records: Records, index: int) -> bool:
+    """Return whether a call had started and not finished just before a record."""
+    for earlier in range(index - 1, max(index - REPEAT_DISTANCE, -1), -1):
+        if records.type_at(earlier) in ("tool_started", "tool_finished"):
+            return records.type_at(earlier) == "tool_started"
     return False
 
 

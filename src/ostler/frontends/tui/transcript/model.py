@@ -165,6 +165,8 @@ class TranscriptModel:
         block = self._transcript.apply(event)
         if block is None or (isinstance(block, TodosBlock) and self.running_call):
             return False  # the result of the call shows the list
+        if isinstance(block, CallBlock) and block.call is None:
+            return False  # the end of a call of an earlier process; its entry reads the result from the records
         entry = self._calls.get(block.id)
         if entry is None:
             kind: EntryKind = "call" if isinstance(block, CallBlock) else "note"
