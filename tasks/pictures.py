@@ -145,8 +145,11 @@ def _playing(replies: Sequence[ScriptedReply]) -> Iterator[str]:
     try:
         yield server.base_url
     finally:
+        closing = server.__aexit__(KeyboardInterrupt, KeyboardInterrupt(), None)  # replies may be left
+        asyncio.run_coroutine_threadsafe(closing, loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
+        loop.close()
 
 
 def words(svg: str) -> list[str]:

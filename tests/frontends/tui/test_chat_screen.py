@@ -5,8 +5,11 @@ import asyncio
 import pytest
 from tests.frontends.tui.tui_user import call, full_screen, say
 
+from ostler.core.events import TodosChanged
 from ostler.core.permission import Decision
+from ostler.core.tools import Todo
 from ostler.interaction import answer_keys
+from ostler.journal.memory_journal import MemoryJournal
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import ASK_ALL
 
@@ -217,3 +220,62 @@ async def test_log_shows_the_newest_events(open_session):
         await user.type("go")
         await user.wait_for("Done.")
         await user.wait_until(lambda: any("turn done" in line for line in user.app.chat.query_one("#log").lines))
+
+
+@pytest.mark.req("TU-3")
+async def test_themes_are_shown_while_choosing_and_escape_restores_the_first(open_session):
+    remembered = []
+    async with full_screen(await open_session(), remember_theme=remembered.append) as user:
+        before = user.app.theme
+        await user.type("/theme")
+        await user.wait_until(lambda: type(user.app.screen).__name__ == "ChoiceScreen")
+        await user.press("down")
+        await user.wait_until(lambda: user.app.theme != before)
+        await user.press("escape")
+        await user.wait_until(lambda: user.app.theme == before)
+        assert remembered == []
+
+
+@pytest.mark.req("TU-10")
+async def test_call_of_a_stored_turn_is_shown_once_and_with_its_tasks(open_session):
+    journal = MemoryJournal("s")
+
+    async def write_tasks(arguments, context):
+        context.persist(TodosChanged((Todo("1", "Read the code", "completed"),)))
+        return "1 of 1 done"
+
+    session = await open_session(
+        [call("todowrite")], [FakeTool("todowrite", write_tasks, runs_in="session")], journal=journal
+    )
+    async with full_screen(session) as user:
+        await user.type("go")
+        live = await user.wait_for("Finished.")
+        user.app.chat.view.model.load(session.records(), len(session.records()))
+        stored = user.transcript
+    assert live.count("Read the code") == stored.count("Read the code") == 0
+    assert stored.count("1 of 1 done") == 1
+
+
+@pytest.mark.req("TU-1")
+async def test_search_says_which_match_is_shown(open_session):
+    async with full_screen(await open_session([say("A needle.", "a"), say("A needle.", "b")])) as user:
+        for _ in range(2):
+            await user.type("go")
+            await user.wait_until(lambda: not user.app.chat.controller.turns.busy)
+        await user.wait_until(lambda: user.transcript.count("A needle.") == 2)
+        await user.press("ctrl+f", *"needle", "enter")
+        await user.wait_until(lambda: "match 1 of 2" in user.app.chat._note)
+        await user.press("enter")
+        await user.wait_until(lambda: "match 2 of 2" in user.app.chat._note)
+
+
+@pytest.mark.req("TU-1")
+async def test_palette_runs_an_action_and_a_command(open_session):
+    async with full_screen(await open_session()) as user:
+        for words, shown in (("show or hide the panel", "#side"), ("/todo", "")):
+            await user.press("f2")
+            await user.wait_until(lambda: type(user.app.screen).__name__ == "ChoiceScreen")
+            await user.press(*("space" if letter == " " else letter for letter in words), "enter")
+            if shown:
+                await user.wait_until(lambda shown=shown: bool(user.app.chat.query_one(shown).display))
+        await user.wait_until(lambda: "> /todo" in user.transcript)
