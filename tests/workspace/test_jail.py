@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import os
+import resource
 import socket
 import threading
 from contextlib import suppress
@@ -210,6 +211,16 @@ async def test_proc_symlinks_are_rejected_even_with_read_anywhere(dirs, without_
         await workspace.read_bytes(path, 10)
 
 
+@pytest.fixture
+def many_files():
+    """Lets this process open more files than most systems allow at first: the walk keeps every folder of a path open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_files")
 @pytest.mark.parametrize("without_openat2", [False, True])
 async def test_deep_path_needs_no_recursion(dirs, without_openat2):
     workspace = LocalWorkspace(str(dirs.root), without_openat2=without_openat2)
