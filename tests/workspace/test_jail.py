@@ -213,7 +213,7 @@ async def test_proc_symlinks_are_rejected_even_with_read_anywhere(dirs, without_
 
 @pytest.fixture
 def many_files():
-    """Lets this process open more files than most systems allow at first: the walk keeps every folder of a path open."""
+    """Raises the limit of open files: the walk keeps every folder of a path open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     yield
