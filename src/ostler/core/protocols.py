@@ -174,7 +174,10 @@ class PathInfo(Protocol):
 
 
 class CommandRequest(msgspec.Struct, frozen=True):
-    """A command to run. `on_output` receives output as it arrives; `network` allows network access."""
+    """A command to run. `on_output` receives output as it arrives; `network` allows network access.
+
+    With `read_only`, it must run in a sandbox in which the workspace is read-only.
+    """
 
     command: str
     timeout: float = 120.0
@@ -182,10 +185,14 @@ class CommandRequest(msgspec.Struct, frozen=True):
     env: dict[str, str] = {}
     on_output: Callable[[str], None] | None = None
     network: bool = False
+    read_only: bool = False
 
 
 class CommandResult(msgspec.Struct, frozen=True):
-    """The result of a command. `exit_code` is None if it was killed; `output_file` has truncated output in full."""
+    """The result of a command. `exit_code` is None if it was killed; `output_file` has truncated output in full.
+
+    `write_denied` means that the output of a `read_only` command mentions a write that the sandbox denied.
+    """
 
     stdout: str
     stderr: str
@@ -194,6 +201,7 @@ class CommandResult(msgspec.Struct, frozen=True):
     timed_out: bool = False
     truncated: bool = msgspec.field(name="cut", default=False)
     output_file: str = msgspec.field(name="spill", default="")
+    write_denied: bool = False
 
 
 class BackgroundJobs(Protocol):
@@ -270,6 +278,10 @@ class ToolContext(Protocol):
 
     @property
     def workspace(self) -> Workspace: ...
+
+    @property
+    def read_only(self) -> bool:
+        """Whether a command may run only with the workspace read-only."""
 
     def progress(self, display: Display) -> None: ...
 
