@@ -12,7 +12,6 @@ from typing import Literal
 
 import msgspec
 
-
 WRITE_DENIED = "write_denied"  # the code of the fault of a command that failed because the workspace was read-only
 
 

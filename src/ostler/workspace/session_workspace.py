@@ -123,9 +123,7 @@ class SessionShell:
                 hint="run the command without it",
             )
         read_only = (
-            self.read_only
-            or request.read_only
-            or (not request.network and self.is_read_only_command(request.command))
+            self.read_only or request.read_only or (not request.network and self.is_read_only_command(request.command))
         )
         if not (request.network or read_only):
             return None

@@ -4,7 +4,7 @@ import re
 
 from ostler.text.lazy_regex import lazy_regex
 
-# What programs print for EROFS (bubblewrap) and EACCES (Landlock). A cache that cannot be written makes no command fail.
+# What programs print for EROFS (bubblewrap) and EACCES (Landlock). A cache that cannot be written fails no command.
 _READ_ONLY = lazy_regex(
     r"read-only file ?system|\bEROFS\b|\berrno[: ]+30\b|\bos error 30\b|readonly database|read-only database",
     re.IGNORECASE,
