@@ -120,3 +120,32 @@ def test_profile_applies(attempts):
 def test_unknown_values_are_refused(attempts, flags, named):
     assert attempts("--write", *flags) == set()
     assert attempts.outcome.code == 2 and named in attempts.outcome.stderr
+
+
+@pytest.mark.parametrize("flags", [("--mode", "plan"), ("--agent", "plan")], ids=["mode", "agent"])
+def test_continued_session_stays_restricted_until_another_is_selected(attempts, flags):
+    assert attempts("--write", *flags) == set()
+    assert attempts("--write", "--continue") == set(), attempts.outcome.stderr
+    other = ("--mode", "ask") if "--mode" in flags else ("--agent", "build")
+    assert attempts("--write", "--continue", *other) == {"b.txt", "c.txt"}, attempts.outcome.stderr
+    assert attempts("--write", "--continue") == {"b.txt", "c.txt"}
+
+
+def test_session_whose_agent_is_gone_is_not_continued_without_a_user(attempts, ostler):
+    definition = ostler.home / ".ostler" / "agents" / "careful.md"
+    definition.parent.mkdir()
+    definition.write_text("---\ndescription: careful\npermission:\n  '*': deny\n---\nBe careful.\n")
+    assert attempts("--write", "--agent", "careful") == set()
+    definition.unlink()
+    assert attempts("--write", "--continue") == set()
+    assert attempts.outcome.code == 2 and "'careful' of this session does not exist" in attempts.outcome.stderr
+    assert attempts("--write", "--continue", "--agent", "build") == {"b.txt", "c.txt"}
+
+
+@pytest.mark.parametrize("mode", ["plan", "accept-edits"])
+def test_session_of_the_chat_is_continued_in_its_mode(ostler, models, mode):
+    attempts = Attempts(ostler, models, "acp")
+    attempts("--mode", mode)
+    lines = f"/mode code\n/mode {mode}\nhello\n/quit\n"
+    assert ostler("chat", "--backend", "acp:echo", stdin=lines, timeout=90).code == 0
+    assert attempts("--write", "--continue") == (set() if mode == "plan" else {"b.txt", "c.txt"})

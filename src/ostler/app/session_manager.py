@@ -173,7 +173,9 @@ class LocalSessionManager:
 
     def _initial_options(self, request: OpenSessionRequest, session: LocalSession) -> dict[str, str]:
         """Return the options to set at the start: flags override what a resumed session recorded."""
-        flags, options = self._options.model, {"agent": self._options.agent} if self._options.agent else {}
+        flags = self._options.model
+        own = {"agent": self._options.agent, "mode": self._options.mode}
+        options = {name: value for name, value in own.items() if value}
         if backend_kind(request.backend).takes_model:
             overridden = {"model": flags.get("model") or flags.get("base_url"), "thinking": flags.get("thinking")}
             options |= {name: "" for name, flag in overridden.items() if flag and session.state.options.get(name)}
