@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostler.core.events import Envelope, Renamed, Reverted
-from ostler.core.latest_event import latest_event
+from ostler.core.session_view import latest_event
 from ostler.journal.active_records import ActiveRecords, EventSequence
 from ostler.journal.records import ListRecords
 

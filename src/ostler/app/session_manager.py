@@ -11,7 +11,7 @@ import msgspec
 from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.access.session_policy import make_policy
-from ostler.app.backends import ZERO, BackendMaker, SessionDraft, backend_kind
+from ostler.app.backends import BackendMaker, SessionDraft, backend_kind
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
 from ostler.app.project import Project
@@ -62,7 +62,7 @@ class LocalSessionManager:
         store = self._store_for(project)
         session_id = store.find(project.id, request.resume) if request.resume else ""
         request = self._with_backend(request, store, session_id)
-        if request.backend == ZERO and project.folder:
+        if backend_kind(request.backend).uses_zero_settings and project.folder:
             project = project.for_agent_zero()
             for note in project.settings.zero_notes:
                 self._notify(note)

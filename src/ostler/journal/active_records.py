@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Sequence
 from typing import overload
 
 from ostler.core.events import Envelope, Event, Reverted
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.core.tools import ToolResult
 
 

@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import Any
 
 from ostler.core.events import PrefixBuilt
-from ostler.core.latest_event import latest_event
 from ostler.core.protocols import BackendContext, Tool, Workspace
+from ostler.core.session_view import latest_event
 from ostler.core.tools import ToolCall, ToolSpec
 from ostler.mcp.open_sources import forget_source, register_source
 from ostler.mcp.tool_search import (

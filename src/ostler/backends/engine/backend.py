@@ -32,9 +32,9 @@ from ostler.backends.engine.role import THINKING, SampledModel, parse_thinking, 
 from ostler.backends.engine.text_edits.text_editing import short_rules
 from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.events import Compacted, InfoChanged, Notice, PrefixBuilt, TurnEnded, UsageReported
-from ostler.core.latest_event import latest_event
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
+from ostler.core.session_view import latest_event
 from ostler.core.sessions import (
     Compact,
     OptionChoice,

@@ -19,10 +19,9 @@ from ostler.core.events import (
     TurnStarted,
     UsageReported,
 )
-from ostler.core.latest_event import latest_event
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import Prompt, TextContent
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records, latest_event
 from ostler.core.tool_aliases import resolve_tool_name
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.models.model_types import AssistantMessage, RequestMessage, SystemMessage, ToolResultsMessage, UserMessage

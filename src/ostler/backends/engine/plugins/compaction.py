@@ -7,8 +7,8 @@ from ostler.backends.engine.plugins.unseen_results import find_unseen
 from ostler.backends.engine.token_estimate import byte_size, message_size
 from ostler.core.errors import OstlerError
 from ostler.core.events import Compacted, Notice, StateChanged, TodosChanged, UsageReported
-from ostler.core.latest_event import latest_event
 from ostler.core.prompt import TextContent
+from ostler.core.session_view import latest_event
 from ostler.models.model_types import (
     AssistantMessage,
     ModelRequest,

@@ -11,9 +11,9 @@ from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
 from ostler.backends.engine.token_estimate import byte_size
 from ostler.core.errors import OstlerError
 from ostler.core.events import Renamed, TurnEnded, TurnStarted, UsageReported
-from ostler.core.latest_event import latest_event
 from ostler.core.prompt import TextContent
-from ostler.core.protocols import BackendContext, Records
+from ostler.core.protocols import BackendContext
+from ostler.core.session_view import Records, latest_event
 from ostler.models.model_types import (
     ModelClient,
     ModelRequest,
