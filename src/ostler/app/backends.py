@@ -31,18 +31,20 @@ class BackendKind(msgspec.Struct, frozen=True):
     """What is known about a backend before it is made; the others are in its `SessionInfo`.
 
     `runs_own_tools` as there. With `has_own_history`, a resumed session needs the same backend. With `takes_model`, the
-    model flags replace the options of a resumed session.
+    model flags replace the options of a resumed session. With `uses_zero_settings`, `connection` replaces parts of the
+    settings.
     """
 
     runs_own_tools: bool = False
     has_own_history: bool = False
     takes_model: bool = False
+    uses_zero_settings: bool = False
 
 
 _KINDS = {
     "engine": BackendKind(takes_model=True),
     "acp": BackendKind(runs_own_tools=True, has_own_history=True),
-    ZERO: BackendKind(has_own_history=True),
+    ZERO: BackendKind(has_own_history=True, uses_zero_settings=True),
 }
 
 

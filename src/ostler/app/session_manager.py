@@ -11,7 +11,7 @@ import msgspec
 from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.access.session_policy import make_policy
-from ostler.app.backends import ZERO, BackendMaker, SessionDraft, backend_kind
+from ostler.app.backends import BackendMaker, SessionDraft, backend_kind
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
 from ostler.app.project import Project
@@ -62,7 +62,7 @@ class LocalSessionManager:
         store = self._store_for(project)
         session_id = store.find(project.id, request.resume) if request.resume else ""
         request = self._with_backend(request, store, session_id)
-        if request.backend == ZERO and project.folder:
+        if backend_kind(request.backend).uses_zero_settings and project.folder:
             project = project.for_agent_zero()
             for note in project.settings.zero_notes:
                 self._notify(note)
@@ -173,7 +173,9 @@ class LocalSessionManager:
 
     def _initial_options(self, request: OpenSessionRequest, session: LocalSession) -> dict[str, str]:
         """Return the options to set at the start: flags override what a resumed session recorded."""
-        flags, options = self._options.model, {"agent": self._options.agent} if self._options.agent else {}
+        flags = self._options.model
+        own = {"agent": self._options.agent, "mode": self._options.mode}
+        options = {name: value for name, value in own.items() if value}
         if backend_kind(request.backend).takes_model:
             overridden = {"model": flags.get("model") or flags.get("base_url"), "thinking": flags.get("thinking")}
             options |= {name: "" for name, flag in overridden.items() if flag and session.state.options.get(name)}

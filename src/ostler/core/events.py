@@ -134,7 +134,10 @@ class ToolCalled(PersistedEvent, frozen=True):
 
 
 class ToolStarted(PersistedEvent, frozen=True):
-    """A call was allowed and is about to run; on disk before the call can have side effects."""
+    """A call was allowed and is about to run; on disk before the call can have side effects.
+
+    Sent again for a command that failed with the workspace read-only and is about to run with a writable one.
+    """
 
     call_id: str
     tool: str

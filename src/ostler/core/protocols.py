@@ -1,6 +1,6 @@
 """The protocols between packages: backend, tool host, workspace, journal, session, frontend."""
 
-from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -11,7 +11,7 @@ from ostler.core.display import Display
 from ostler.core.events import Envelope, Event, ToolStarted, TurnEnded
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
 from ostler.core.prompt import Prompt
-from ostler.core.session_view import SessionView
+from ostler.core.session_view import Records, SessionView
 from ostler.core.sessions import (
     OpenSessionRequest,
     SessionChange,
@@ -174,7 +174,10 @@ class PathInfo(Protocol):
 
 
 class CommandRequest(msgspec.Struct, frozen=True):
-    """A command to run. `on_output` receives output as it arrives; `network` allows network access."""
+    """A command to run. `on_output` receives output as it arrives; `network` allows network access.
+
+    With `read_only`, it must run in a sandbox in which the workspace is read-only.
+    """
 
     command: str
     timeout: float = 120.0
@@ -182,10 +185,14 @@ class CommandRequest(msgspec.Struct, frozen=True):
     env: dict[str, str] = {}
     on_output: Callable[[str], None] | None = None
     network: bool = False
+    read_only: bool = False
 
 
 class CommandResult(msgspec.Struct, frozen=True):
-    """The result of a command. `exit_code` is None if it was killed; `output_file` has truncated output in full."""
+    """The result of a command. `exit_code` is None if it was killed; `output_file` has truncated output in full.
+
+    `write_denied` means that the output of a `read_only` command mentions a write that the sandbox denied.
+    """
 
     stdout: str
     stderr: str
@@ -194,6 +201,7 @@ class CommandResult(msgspec.Struct, frozen=True):
     timed_out: bool = False
     truncated: bool = msgspec.field(name="cut", default=False)
     output_file: str = msgspec.field(name="spill", default="")
+    write_denied: bool = False
 
 
 class BackgroundJobs(Protocol):
@@ -271,6 +279,10 @@ class ToolContext(Protocol):
     @property
     def workspace(self) -> Workspace: ...
 
+    @property
+    def read_only(self) -> bool:
+        """Whether a command may run only with the workspace read-only."""
+
     def progress(self, display: Display) -> None: ...
 
     def persist(self, event: Event) -> None: ...
@@ -299,31 +311,6 @@ class Tool(Protocol[P]):
         """Return what the call needs, as data; the tool itself never asks."""
 
     async def run(self, params: P, context: ToolContext) -> ToolResult: ...
-
-
-class Records(Protocol):
-    """The records of a session in order. A record is decoded on access, so check `type_at` first."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: int) -> Envelope: ...
-
-    def __iter__(self) -> Iterator[Envelope]: ...
-
-    def type_at(self, index: int) -> str:
-        """Return the event type's name."""
-
-    def indexes_of(self, types: Container[str]) -> Iterator[int]:
-        """Yield the indexes of the records of these types, in order."""
-
-    def index_after(self, seq: int) -> int:
-        """Return the index of the first record after number `seq`."""
-
-    def result(self, call_id: str) -> ToolResult | None:
-        """Return the result of a call, or None if it has none or was reverted."""
-
-    def result_seq(self, call_id: str) -> int | None:
-        """Return the number of the record with a call's result, also if it was reverted."""
 
 
 class Journal(Protocol):

@@ -6,8 +6,8 @@ from typing import Any
 
 from ostler.core.events import PrefixBuilt
 from ostler.core.protocols import BackendContext, Tool, Workspace
+from ostler.core.session_view import latest_event
 from ostler.core.tools import ToolCall, ToolSpec
-from ostler.journal.active_records import latest_event
 from ostler.mcp.open_sources import forget_source, register_source
 from ostler.mcp.tool_search import (
     CALL_TOOL,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ostler.core.events import Event, Reminded, Reverted, ToolCalled, ToolFinished, TurnStarted
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.core.tools import ToolCall
 
 MAX_QUOTED = 200  # characters of a reverted prompt

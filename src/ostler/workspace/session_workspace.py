@@ -63,7 +63,7 @@ class SessionShell:
         return (self._writable and not self.read_only) or not await self._has_sandbox()
 
     async def run(self, request: CommandRequest) -> CommandResult:
-        return await self._ensure_processes().run(
+        result = await self._ensure_processes().run(
             request.command,
             timeout=request.timeout,
             cwd=request.cwd,
@@ -71,6 +71,13 @@ class SessionShell:
             on_output=request.on_output,
             policy=await self._policy_for(request),
         )
+        if not request.read_only:
+            return result
+        from ostler.workspace.write_denials import mentions_denied_write  # imported late: most commands may write
+
+        sandbox = await self._ensure_processes().prepare()
+        denied = mentions_denied_write(f"{result.stdout}\n{result.stderr}", sandbox)
+        return msgspec.structs.replace(result, write_denied=denied)
 
     async def start(self, request: CommandRequest) -> str:
         policy = await self._policy_for(request)
@@ -104,6 +111,8 @@ class SessionShell:
 
         Raises `ToolError` for a redirection into a file if writing is not allowed and there is no sandbox.
         """
+        if request.read_only and not await self._has_sandbox():
+            raise ToolError("the sandbox is gone, so the command did not run", hint="run it again")
         if (
             (self.read_only or not self._writable)
             and redirects_to_file(request.command)
@@ -113,7 +122,9 @@ class SessionShell:
                 "this session is read-only, and no sandbox confines the redirection",
                 hint="run the command without it",
             )
-        read_only = self.read_only or (not request.network and self.is_read_only_command(request.command))
+        read_only = (
+            self.read_only or request.read_only or (not request.network and self.is_read_only_command(request.command))
+        )
         if not (request.network or read_only):
             return None
         default = self._sandbox_policy()

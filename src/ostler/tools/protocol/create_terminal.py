@@ -41,7 +41,7 @@ class CreateTerminalTool(ProtocolTool[CreateTerminalParams]):
     async def permission(self, params: CreateTerminalParams, workspace: Workspace) -> Permission:
         """Return the needs of the same command in the bash tool, and of a folder outside the workspace."""
         permission = await self._bash.permission(
-            BashParams(command=params.command_line, network=self._network), workspace
+            BashParams(command=params.command_line, network=self._network, write=True), workspace
         )
         if not params.cwd or (place := workspace.resolve(params.cwd)).in_workspace:
             return permission
