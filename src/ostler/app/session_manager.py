@@ -106,7 +106,8 @@ class LocalSessionManager:
             undo = make_undo(project, self._options, own)
         if tools is None:
             assert workspace is not None
-            tools = make_tool_host(project, workspace, access.allows_tool, task_agents, mcp)
+            for_server = backend_kind(request.backend).is_elsewhere
+            tools = make_tool_host(project, workspace, access.allows_tool, task_agents, mcp, for_server=for_server)
         return SessionDraft(project, request, self._options, access, workspace, budget, tools, undo, spawner)
 
     def _make_spawner(
@@ -157,7 +158,13 @@ class LocalSessionManager:
     ) -> ActiveAgent:
         if workspace:
             workspace.grant_folders(request.directories)
-        policy = make_policy(project.settings, self._options, request.directories, interactive=request.interactive)
+        policy = make_policy(
+            project.settings,
+            self._options,
+            request.directories,
+            interactive=request.interactive,
+            is_elsewhere=backend_kind(request.backend).is_elsewhere,
+        )
         return ActiveAgent(project.agents, policy, self._options, workspace.shell if workspace else None)
 
     def _may_change(self, request: OpenSessionRequest) -> bool:
