@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -19,7 +20,7 @@ from ostler.core import events as e
 from ostler.core.errors import BackendError, OstlerError
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import BackendContext
-from ostler.core.sessions import OptionChoice, SessionChange, SessionInfo, SessionOption, SessionStart
+from ostler.core.sessions import OptionChoice, Revert, SessionChange, SessionInfo, SessionOption, SessionStart
 from ostler.core.tools import ToolSpec
 from ostler.text.sanitise import sanitise
 from ostler.wire.client_frames import (
@@ -55,6 +56,7 @@ from ostler.wire.server_frames import (
 NAME = "remote"
 FEATURES = ("events", "queue", "approvals", "host", "manifest", "tool.cancel", "changes")
 CANCEL_SECONDS = 8.0
+REVERT_SECONDS = 5.0
 MAX_QUOTED = 200
 _OPTIONS = ("model", "thinking")
 _IN_TURN = (e.TextDelta, e.ThoughtDelta, e.MessageSnapshot, e.MessageDone, e.ToolCalled, e.ToolFinished)
@@ -94,6 +96,7 @@ class RemoteBackend:
         self._options: tuple[SessionOption, ...] = ()
         self._title = ""
         self._sent_manifest = ToolManifest(())
+        self._reverted = asyncio.Event()
         self._root = ""
         self.context: BackendContext
         self._position: LogPosition
@@ -147,13 +150,29 @@ class RemoteBackend:
             self._calls.begin_turn()
 
     async def apply(self, change: SessionChange) -> bool:
-        if CHANGES[type(change)] != "send":
+        if CHANGES[type(change)] == "local":
             return False
         try:
+            if isinstance(change, Revert):
+                return await self._revert()
             return await self._changes.send(change)
         except OstlerError as error:
             self.context.emit(e.Notice("warning", str(error)))
             return False
+
+    async def _revert(self) -> bool:
+        """Revert the server's log to where the client's is now. Return whether that was possible."""
+        seq = self._position.active_seq()
+        self._position.save()  # the revert has removed the position from the records
+        if seq is None:
+            return False
+        self._reverted.clear()
+        applied = await self._changes.send(Revert(seq))
+        if applied:
+            with suppress(TimeoutError):  # then the position is saved later
+                async with asyncio.timeout(REVERT_SECONDS):
+                    await self._reverted.wait()
+        return applied
 
     async def aclose(self) -> None:
         await self._calls.end_turn()
@@ -251,6 +270,9 @@ class RemoteBackend:
                 self._on_queue({prompt.id for prompt in prompts})
             case e.InfoChanged(info):
                 self._on_info(info)
+            case e.Reverted():
+                self._position.save()
+                self._reverted.set()
             case e.Renamed(title):
                 if title and title != self._title:
                     self._title = title
