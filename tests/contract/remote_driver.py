@@ -4,7 +4,8 @@ import asyncio
 import os
 from types import SimpleNamespace
 
-from ostler.backends.remote.backend import RemoteBackend, RemotePlan
+from ostler.backends.remote.backend import RemoteBackend
+from ostler.backends.remote.plan import RemotePlan
 from ostler.backends.remote.server import RemoteServer, parse_server_url
 from ostler.backends.remote.stream import RetryDelays
 from ostler.core.tools import ToolCall

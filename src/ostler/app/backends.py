@@ -21,6 +21,7 @@ from ostler.session.session import Spawner
 from ostler.settings.run_options import RunOptions
 
 if TYPE_CHECKING:
+    from ostler.journal.call_journal import ConversationTexts
     from ostler.workspace.session_undo import SessionUndo
 
 ACP_PREFIX = "acp:"
@@ -70,11 +71,12 @@ class SessionDraft(msgspec.Struct):
 
 
 class MadeBackend(msgspec.Struct, frozen=True):
-    """A backend with its name and the tools that it uses."""
+    """A backend with its name and the tools that it uses. `texts`: the conversation is not stored on this machine."""
 
     name: str
     backend: Backend
     tools: ToolRunner
+    texts: "ConversationTexts | None" = None
 
 
 class BackendMaker:
@@ -117,7 +119,7 @@ class BackendMaker:
             from ostler.app.remote_backend import make_remote_parts
 
             remote = await make_remote_parts(draft.project, draft.request, draft.options, draft.tools)
-            return MadeBackend(remote.name, remote.backend, draft.tools)
+            return MadeBackend(remote.name, remote.backend, draft.tools, remote.texts)
         if name == "none":
             from ostler.backends.none import NoBackend
 

@@ -11,11 +11,13 @@ from ostler.app.backends import REMOTE
 from ostler.app.project import Project
 from ostler.app.server_login import KnownServer, open_server
 from ostler.app.tool_host import open_credentials
-from ostler.backends.remote.backend import RemoteBackend, RemotePlan
+from ostler.backends.remote.backend import RemoteBackend
+from ostler.backends.remote.plan import RemotePlan
 from ostler.backends.remote.server import SESSIONS, RemoteServer, ServerAddress, parse_server_url
 from ostler.core.protocols import ToolRunner
 from ostler.core.sessions import OpenSessionRequest
 from ostler.credentials.server_logins import ServerLogins
+from ostler.journal.call_journal import ConversationTexts
 from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.settings.run_options import RunOptions
 from ostler.wire.frames_shared import HostInfo, RemoteWorkspace, WorkspaceSection
@@ -29,6 +31,7 @@ class RemoteParts(msgspec.Struct, frozen=True):
 
     name: str
     backend: RemoteBackend
+    texts: ConversationTexts
 
 
 async def make_remote_parts(
@@ -37,6 +40,7 @@ async def make_remote_parts(
     """Build the backend for `remote`, `remote:URL`, `remote:NAME` or `remote:unix:FILE`. Raises `OstlerError`."""
     target = request.backend.removeprefix(REMOTE).removeprefix(":")
     known, address = await _find(target)
+    texts = ConversationTexts()
     plan = RemotePlan(
         __version__,
         HostInfo(_host_id(project, options), socket.gethostname() or "this machine"),
@@ -45,9 +49,10 @@ async def make_remote_parts(
         options.model.get("model", ""),
         address.session_id,
         request.fork,
+        restore=texts.restore,
     )
     server = RemoteServer(address, known.dialer(os.environ), known.headers())
-    return RemoteParts(f"{REMOTE}:{known.url}", RemoteBackend(plan, server))
+    return RemoteParts(f"{REMOTE}:{known.url}", RemoteBackend(plan, server), texts)
 
 
 async def _find(target: str) -> tuple[KnownServer, ServerAddress]:

@@ -11,14 +11,14 @@ import msgspec
 from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.access.session_policy import make_policy
-from ostler.app.backends import ZERO, BackendMaker, SessionDraft, backend_kind
+from ostler.app.backends import ZERO, BackendMaker, MadeBackend, SessionDraft, backend_kind
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
 from ostler.app.project import Project
 from ostler.app.tool_host import make_mcp_source, make_tool_host
 from ostler.app.workspace import make_workspace
 from ostler.backends.engine.plugins.budget import Budget
-from ostler.core.protocols import Backend, ToolRunner, Workspace
+from ostler.core.protocols import Backend, Journal, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
 from ostler.models.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.session.session import LocalSession, Spawner
@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     from ostler.core.store import Store
     from ostler.mcp.tool_source import McpToolSource
     from ostler.workspace.session_undo import SessionUndo
+
+
+def _journal(journal: Journal, made: MadeBackend) -> Journal:
+    """Return the journal, without the conversation if the backend stores that elsewhere."""
+    if made.texts is None:
+        return journal
+    from ostler.journal.call_journal import CallJournal
+
+    return CallJournal(journal, made.texts)
 
 
 class LocalSessionManager:
@@ -79,7 +88,9 @@ class LocalSessionManager:
             undo=draft.undo,
             spawner=draft.spawner,
             mask=project.mask(self._options.model.get("api_key", "")),
-            journal=lambda: store.open(project.id, store.fork(session_id) if request.fork else session_id),
+            journal=lambda: _journal(
+                store.open(project.id, store.fork(session_id) if request.fork else session_id), made
+            ),
         )
         options, takeover = self._initial_options(request, session), request.takeover and not request.fork
         await session.open(version=__version__, backend=made.name, options=options, takeover=takeover)

@@ -89,7 +89,7 @@ def project_tools(project: Project, *, for_server: bool = False) -> list[Tool[An
 def builtin_tools(settings: Settings, *, for_server: bool = False) -> list[Tool[Any]]:
     """Return the tools offered to models; those that replace shell commands only if there is no shell, or to a server."""
     security = settings.config.security
-    by_shell = ("without-shell",) if security.allow_shell is False else ("with-shell",)
+    by_shell: tuple[str, ...] = ("without-shell",) if security.allow_shell is False else ("with-shell",)
     if for_server:
         by_shell = (*by_shell, "without-shell")
     names = tool_names(lambda tool: tool.offered in ("always", *by_shell))

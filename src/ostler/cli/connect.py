@@ -51,7 +51,11 @@ async def _log_in(text: str, allow_plain: bool) -> str:
     if "#" not in url and not sys.stdin.isatty():
         raise UsageError(f"no login for {url}", hint=f"run `ostler login {url}`")
     known, user = await log_in(
-        url, logins, os.environ, lambda name: read_secret(f"Token or pairing code for {name}: "), allow_plain=allow_plain
+        url,
+        logins,
+        os.environ,
+        lambda name: read_secret(f"Token or pairing code for {name}: "),
+        allow_plain=allow_plain,
     )
     sys.stderr.write(f"logged in to {known.url}{f' as {sanitise(user)[:64]}' if user else ''}\n")
     return text if "#" not in text else known.url

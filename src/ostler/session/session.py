@@ -272,6 +272,10 @@ class LocalSession:
     def unsent_notes(self) -> Sequence[str]:
         return self._unsent_notes.take(self._access.instructions())
 
+    def skip_revert_note(self) -> None:
+        """Do not describe reverted prompts to the backend, which has reverted them too."""
+        self._unsent_notes.skip_reverts()
+
     async def run_tool(self, call: ToolCall) -> ToolResult:
         if call.origin != "person" and (rules := self._access.call_rules()):
             call = msgspec.structs.replace(call, rules=(*call.rules, *rules))

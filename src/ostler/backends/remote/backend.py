@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -10,18 +9,19 @@ import msgspec
 from ostler.backends.remote.host_calls import HostCalls
 from ostler.backends.remote.log_position import LogPosition
 from ostler.backends.remote.manifest import make_manifest
+from ostler.backends.remote.message_ids import conversation_texts, new_message_id
+from ostler.backends.remote.plan import RemotePlan
 from ostler.backends.remote.questions import ServerQuestions
 from ostler.backends.remote.requests import ChangeRequests
 from ostler.backends.remote.server import RemoteServer, ServerCapabilities
 from ostler.backends.remote.snapshot_view import show_missing
-from ostler.backends.remote.stream import RetryDelays, ServerStream
+from ostler.backends.remote.stream import ServerStream
 from ostler.backends.remote.turns import FollowedTurn, RemoteTurns
 from ostler.core import events as e
 from ostler.core.errors import BackendError, OstlerError
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import BackendContext
 from ostler.core.sessions import OptionChoice, Revert, SessionChange, SessionInfo, SessionOption, SessionStart
-from ostler.core.tools import ToolSpec
 from ostler.text.sanitise import sanitise
 from ostler.wire.client_frames import (
     ApprovalRequest,
@@ -33,12 +33,7 @@ from ostler.wire.client_frames import (
     UserMessageFrame,
 )
 from ostler.wire.frames import MAX_FRAME_BYTES, encode_frame
-from ostler.wire.frames_shared import (
-    PROTOCOL_VERSION,
-    HostInfo,
-    RemoteWorkspace,
-    ToolManifest,
-)
+from ostler.wire.frames_shared import PROTOCOL_VERSION, RemoteWorkspace, ToolManifest
 from ostler.wire.remote_events import CHANGES
 from ostler.wire.server_frames import (
     ChangeResult,
@@ -61,25 +56,6 @@ MAX_QUOTED = 200
 _OPTIONS = ("model", "thinking")
 _IN_TURN = (e.TextDelta, e.ThoughtDelta, e.MessageSnapshot, e.MessageDone, e.ToolCalled, e.ToolFinished)
 _FATAL_ERRORS = ("model_unavailable", "busy", "internal", "bad_message", "empty_message", "queue_full", "too_large")
-
-
-class RemotePlan(msgspec.Struct, frozen=True):
-    """What a session with a server needs besides the connection.
-
-    `tools` are all tools that the server may call; those in `server_only` are left out if the server does not have
-    them. `session_id` is the server's session to use, if it is not a new one; `fork` copies the one of the journal.
-    """
-
-    version: str
-    host: HostInfo
-    tools: Callable[[], Sequence[ToolSpec]]
-    workspace: Callable[[], RemoteWorkspace | None] = lambda: None
-    model: str = ""
-    session_id: str = ""
-    fork: bool = False
-    take_host: bool = False
-    server_only: frozenset[str] = frozenset({"task"})
-    delays: RetryDelays = RetryDelays()
 
 
 class RemoteBackend:
@@ -114,6 +90,7 @@ class RemoteBackend:
         try:
             self._capabilities = await self._server.capabilities()
             session_id = await self._choose_session()
+            await self._restore_texts()
             self._options = self._initial_options()
             self._workspace = self._plan.workspace()
             stream = ServerStream(self._server, session_id, self, self._plan.delays)
@@ -378,7 +355,7 @@ class RemoteBackend:
         message = UserMessageFrame(
             prompt.text,
             self._position.session_id,
-            os.urandom(12).hex(),
+            new_message_id(self.context.records()),
             blocks=() if is_plain else prompt.blocks,
             notes=tuple(self.context.unsent_notes()),
             trace_id=os.urandom(16).hex(),
@@ -440,6 +417,12 @@ class RemoteBackend:
         created = await self._server.create(self._root, self._model, self._plan.version)
         self._model = created.model or self._model
         return created.session_id
+
+    async def _restore_texts(self) -> None:
+        """Get the texts that the journal leaves out, if there is one to resume."""
+        restore, position = self._plan.restore, self._position
+        if restore and position.session_id and position.seq:
+            restore(*conversation_texts(await self._server.messages(position.session_id)))
 
     def _initial_options(self) -> tuple[SessionOption, ...]:
         names = self._capabilities.model_names()

@@ -11,7 +11,7 @@ from ostler.http.dialer import Dialer
 from ostler.http.url import ServerOrigin, match_url, origin_from_match, percent_encode, strip_secrets
 from ostler.text.sanitise import sanitise
 from ostler.wire.frames import MAX_FRAME_BYTES
-from ostler.wire.frames_shared import PROTOCOL_VERSION, Frame
+from ostler.wire.frames_shared import PROTOCOL_VERSION, Frame, SessionSnapshot
 
 if TYPE_CHECKING:
     from ostler.http.websocket import WebSocket
@@ -118,6 +118,10 @@ class RemoteServer:
     async def fork(self, session_id: str, seq: int) -> RemoteSession:
         """Copy a session up to a record. Raises `BackendError`."""
         return self._decode(await self._fetch("POST", f"{SESSIONS}/{session_id}/fork", {"seq": seq}), RemoteSession)
+
+    async def messages(self, session_id: str) -> SessionSnapshot:
+        """Return the conversation of a session. Raises `BackendError`."""
+        return self._decode(await self._fetch("GET", f"{SESSIONS}/{session_id}/messages"), SessionSnapshot)
 
     async def open_stream(self, session_id: str) -> "WebSocket":
         """Open the WebSocket of a session. Raises `HandshakeRefused` or `BackendError`."""
