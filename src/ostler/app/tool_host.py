@@ -87,7 +87,7 @@ def project_tools(project: Project, *, for_server: bool = False) -> list[Tool[An
 
 
 def builtin_tools(settings: Settings, *, for_server: bool = False) -> list[Tool[Any]]:
-    """Return the tools offered to models; those that replace shell commands only if there is no shell, or to a server."""
+    """Return the tools offered to models; those that replace shell commands for a server, or without a shell."""
     security = settings.config.security
     by_shell: tuple[str, ...] = ("without-shell",) if security.allow_shell is False else ("with-shell",)
     if for_server:

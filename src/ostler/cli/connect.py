@@ -8,9 +8,9 @@ from ostler.cli.arguments import Parser, run_options
 from ostler.cli.chat import EPILOG, add_chat_options
 from ostler.core.errors import UsageError
 
-DESCRIPTION = """Start a chat with an Ostler server. The server runs the model and stores the conversation; all tools run
-on this machine, in this workspace, with your permissions. SERVER is the line that `ostler serve` printed, the URL of a
-server, or the host of one you are logged in to; without it, the only server you are logged in to."""
+DESCRIPTION = """Start a chat with an Ostler server. The server runs the model and stores the conversation; all tools
+run on this machine, in this workspace, with your permissions. SERVER is the line that `ostler serve` printed, the URL
+of a server, or the host of one you are logged in to; without it, the only server you are logged in to."""
 
 
 def main(arguments: list[str]) -> int:

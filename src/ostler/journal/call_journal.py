@@ -1,7 +1,7 @@
 """A journal without the conversation: it stores calls, results, decisions and positions, but no prompts and replies.
 
-For sessions whose conversation is stored by a server. The texts are kept in memory, and a resumed session gets them from
-the server.
+For sessions whose conversation is stored by a server. The texts are kept in memory, and a resumed session gets them
+from the server.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence

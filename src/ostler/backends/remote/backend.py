@@ -242,7 +242,7 @@ class RemoteBackend:
             case e.TurnEnded():
                 await self._calls.end_turn()
                 self._position.save()
-                self._turns.on_ended(event)
+                await self._turns.on_ended(event)
             case e.Queued(_, prompts):
                 self._on_queue({prompt.id for prompt in prompts})
             case e.InfoChanged(info):
