@@ -175,7 +175,7 @@ class ServerDriver(EngineDriver):
     def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> Any:
         self.turns, self.asked = len(turns), asyncio.Event()
         lines = [line for moves in turns for line in _lines(moves)]
-        lines[0] = msgspec.structs.replace(lines[0], check=lambda request: self.asked.set())
+        lines[:1] = [msgspec.structs.replace(line, check=lambda request: self.asked.set()) for line in lines[:1]]
         self.model = ScriptedModel(lines)
         return ServedEngine(self, tools)
 

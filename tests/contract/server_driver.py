@@ -1,4 +1,4 @@
-"""Driver for the whole way: the remote backend, a real server on loopback, and the engine there with a scripted model."""
+"""Driver for the whole way: remote backend, a real server on loopback, and the engine there with a scripted model."""
 
 import asyncio
 import socket
