@@ -42,7 +42,6 @@ class EventStream:
         return frames
 
     def close(self):
-        self._answer.connection.close()
         self._answer.close()
 
 

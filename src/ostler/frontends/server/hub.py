@@ -141,10 +141,13 @@ class SessionHub:
 
     async def attach(self, connection: ClientConnection) -> None:
         """Add a client: `session.created`, the log from its position on, and what is open. Raises `OstlerError`."""
-        hello = connection.hello
-        if hello.tool_manifest is not None:
-            await self._attach_host(connection)
-        session = await self.open_session()
+        try:
+            if connection.is_host:
+                await self._attach_host(connection)
+            session = await self.open_session()
+        except BaseException:
+            self.detach(connection)
+            raise
         if connection.close_code:
             return
         self.connections.append(connection)
@@ -155,7 +158,7 @@ class SessionHub:
         if self.queue.prompts:
             connection.send(QueueChanged(self.id, self.queue.items()))
         if connection is self.host_connection:
-            self.link.resend_calls(connection)
+            self.link.connect(connection)
         elif self.link.status().waiting_calls:
             connection.send(self.link.status())
 
@@ -199,7 +202,7 @@ class SessionHub:
         if old_root != self.record.root and self.session and not self.session.turn:
             await self.close_session()  # it is opened again with the new root
         self.host_connection = connection
-        self.link.connect(connection, hello.host, tools)
+        self.link.set_host(hello.host, tools)
         self.tools.report_change()
 
     def _greet(self, connection: ClientConnection, session: Session) -> int:
@@ -223,7 +226,7 @@ class SessionHub:
                 tuple(sorted(connection.features)),
                 "host" if connection.is_host else "viewer",
                 self.link.info,
-                self.link.connection is not None,
+                connection.is_host or self.link.connection is not None,
                 session.turn.id if session.turn else "",
                 bool(resume and not reason),
                 tuple(spec.name for spec in own_tools.specs()) if own_tools else (),

@@ -79,6 +79,7 @@ class SessionHubs:
         session = await hub.open_session()
         if title is not None:
             await session.apply(Rename(title))
+            await session.wait_saved()
         if model is not None:
             if not await session.apply(SetOption("model", model)):
                 raise UsageError(f"the model {model[:80]!r} cannot be used")

@@ -78,7 +78,9 @@ class MessageQueue:
 
     async def _place(self, session: Session, prompt: Prompt, message: UserMessageFrame) -> MessageAccepted:
         if session.turn is None and not self.prompts and not self._is_starting:
-            return self._accepted(prompt, "started", self._start(session, prompt))
+            accepted = self._accepted(prompt, "started", self._start(session, prompt))
+            await session.wait_saved()  # what is accepted is not lost by a crash
+            return accepted
         if message.delivery == "steer" and (turn := session.turn) is not None and await session.apply(Steer(prompt)):
             return self._accepted(prompt, "steered", turn.id)
         self.prompts.append(prompt)
@@ -122,6 +124,7 @@ class MessageQueue:
     async def _save(self, session: Session) -> None:
         texts = tuple(prompt.text for prompt in self.prompts)
         await session.apply(SetQueue(texts, tuple(self.prompts)))
+        await session.wait_saved()
         self._hub.publish(QueueChanged(self._hub.id, self.items()))
 
 
