@@ -63,7 +63,7 @@ def test_connection_of_a_client_that_never_reads_ends(models, serve, monkeypatch
         server = serve(model, send_timeout=0.2, outbox_frames=4, outbox_bytes=50_000)
         with server.client.host() as host:
             narrow = narrow_socket(server.port)
-            slow = server.client.raw(host.id, sock=narrow, max_queue=1)
+            slow = server.client.raw(host.id, sock=narrow, max_queue=1, close_timeout=0.1)
             slow.send('{"type": "hello", "clientVersion": "slow"}')
             for _ in range(4):
                 host.run_turn("go")
