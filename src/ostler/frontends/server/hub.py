@@ -2,12 +2,14 @@
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from ostler.core.errors import JournalError, OstlerError
+from ostler.core.events import TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Session, ToolRunner
 from ostler.core.sessions import OpenSessionRequest
@@ -31,6 +33,7 @@ from ostler.wire.server_frames import (
     SessionCreated,
 )
 
+log = logging.getLogger("ostler.server")
 OpenSession = Callable[[str, OpenSessionRequest, ToolRunner], Awaitable[Session]]
 
 
@@ -253,6 +256,17 @@ class SessionHub:
         turn = session.start(prompt)
         self.set_trace(turn.id, trace_id)
         return turn.id
+
+    def log_turn(self, ended: TurnEnded, seconds: float) -> None:
+        fields = {
+            "user": self.owner,
+            "turn": ended.turn_id,
+            "reason": ended.reason,
+            "ms": round(seconds * 1000),
+            "code": ended.fault.code if ended.fault else "",
+            "trace": self.trace_of(ended.turn_id),
+        }
+        log.info("turn ended", extra={"session": self.id, "fields": fields})
 
     def report_failure(self, error: OstlerError) -> None:
         self.publish(ErrorMessage(self.id, str(error), "turn_failed"))

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from typing import TYPE_CHECKING, Literal
 
 from ostler.core.errors import OstlerError
@@ -105,8 +106,11 @@ class MessageQueue:
         return turn_id
 
     def _watch(self, session: Session, turn: Turn) -> None:
+        began = time.monotonic()
+
         async def wait() -> None:
-            await turn.wait()
+            ended = await turn.wait()
+            self._hub.log_turn(ended, time.monotonic() - began)
             await self._start_next(session)
 
         self._watcher = asyncio.create_task(wait(), name="message queue")

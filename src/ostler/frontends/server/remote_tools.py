@@ -107,7 +107,7 @@ class RemoteTools:
         if call.raw.strip() and not call.arguments and not _is_empty_object(call.raw):
             raise ToolError(f"the arguments of {call.tool} are not a JSON object", code="bad_arguments")
         try:
-            size = len(msgspec.json.encode(call.arguments))
+            size = len(msgspec.json.encode(call.arguments))  # raises, if they cannot be written
             problem = find_mismatch(spec.schema, call.arguments)
         except (UnicodeEncodeError, RecursionError):
             raise ToolError(f"the arguments of {call.tool} cannot be sent", code="bad_arguments") from None
@@ -158,16 +158,17 @@ class RemoteTools:
         return self._link.info.name or self._link.info.id or "the client that runs the tools"
 
     def _log(self, call: ToolCall, result: ToolResult, began: float, context: BackendContext) -> None:
-        session = getattr(context, "id", "")
-        log.info(
-            "tool call session=%s tool=%s status=%s ms=%d bytes=%d trace=%s",
-            session,
-            call.tool[:64],
-            result.status,
-            (time.monotonic() - began) * 1000,
-            len(result.for_model),
-            self._trace(),
-        )
+        fields = {
+            "tool": call.tool[:64],
+            "call": call.id[:128],
+            "host": self._host_name(),
+            "status": result.status,
+            "ms": round((time.monotonic() - began) * 1000),
+            "argument_bytes": _argument_size(call),
+            "output_bytes": _size(result.for_model),
+            "trace": self._trace(),
+        }
+        log.info("tool call", extra={"session": getattr(context, "id", ""), "fields": fields})
 
 
 def _was_started(call_id: str, context: BackendContext) -> bool:
@@ -190,6 +191,18 @@ def _unknown_result(call_id: str, reason: str, *, may_have_run: bool = True) -> 
 
 def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+def _argument_size(call: ToolCall) -> int:
+    """Return the size of the arguments in bytes, or 0 if they cannot be written."""
+    try:
+        return len(msgspec.json.encode(call.arguments))
+    except (UnicodeEncodeError, RecursionError):
+        return 0
 
 
 def _is_empty_object(raw: str) -> bool:

@@ -133,7 +133,8 @@ class WebSocketRoute:
                     await websocket.send_text(message.data.decode())
                 await websocket.close(connection.close_code, connection.close_reason)
         except TimeoutError:
-            log.info("client does not read and is closed session=%s user=%s", hub.id, connection.user)
+            fields = {"user": connection.user}
+            log.info("a client does not read and is closed", extra={"session": hub.id, "fields": fields})
             if websocket.application_state is WebSocketState.CONNECTED:
                 await websocket.close(CloseCode.TOO_SLOW, "the client does not read its messages")
         finally:
