@@ -11,7 +11,7 @@ import msgspec
 
 from ostler import __version__
 from ostler.app.server_access import AccessOptions, ServerAccess
-from ostler.app.server_storage import open_audit_log, open_database
+from ostler.app.server_storage import open_audit_log, open_database, writing_log
 from ostler.app.session_manager import LocalSessionManager
 from ostler.app.tool_host import builtin_tools
 from ostler.core.errors import UsageError
@@ -133,8 +133,6 @@ def run_server(options: RunOptions, serve: ServeOptions) -> int:
 
 
 async def _serve(options: RunOptions, serve: ServeOptions) -> int:
-    from ostler.frontends.server.asgi_app import make_app
-    from ostler.frontends.server.http_server import serve_until_signal
     from ostler.storage.sqlite_store import SqliteSessions
 
     settings = load_settings(Path(options.cwd))
@@ -145,29 +143,40 @@ async def _serve(options: RunOptions, serve: ServeOptions) -> int:
     model = await choose_model(settings, options.model, os.environ)
     database = open_database(path)
     try:
-        access = ServerAccess(access_plan, SqliteAccounts(database), open_audit_log(path))
-        try:
-            hubs = make_hubs(options, model, SqliteSessions(database), settings, serving_config(serve, settings))
-
-            def tell() -> None:
-                lines = [f"serving {model.description}", *access.announcement()]
-                sys.stdout.write("".join(f"{line}\n" for line in lines))
-                sys.stdout.flush()
-
-            certificate, key = access.tls_files
-            app = access.guard(make_app(hubs))
-            return await serve_until_signal(app, hubs, access.sockets, tell, certificate=certificate, key=key)
-        finally:
-            access.close()
+        with writing_log(settings, path, options.model.get("api_key", "")):
+            access = ServerAccess(access_plan, SqliteAccounts(database), open_audit_log(path))
+            try:
+                hubs = make_hubs(options, model, SqliteSessions(database), settings, serving_config(serve, settings))
+                return await _serve_sessions(hubs, access, model.description)
+            finally:
+                access.close()
     finally:
         database.close()
 
 
+async def _serve_sessions(hubs: SessionHubs, access: ServerAccess, model: str) -> int:
+    from ostler.frontends.server.asgi_app import make_app
+    from ostler.frontends.server.http_server import serve_until_signal
+
+    def announce() -> None:
+        lines = [f"serving {model}", *access.announcement()]
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+
+    certificate, key = access.tls_files
+    app = access.guard(make_app(hubs))
+    return await serve_until_signal(app, hubs, access.sockets, announce, certificate=certificate, key=key)
+
+
 def serving_config(serve: ServeOptions, settings: Settings) -> ServingConfig:
     """Return the limits of the server."""
-    limits, standard = settings.config.server.limits, ServingConfig()
+    server, standard = settings.config.server, ServingConfig()
+    limits = server.limits
     return ServingConfig(
         expire_days=serve.expire_days,
+        heartbeat=server.heartbeat_seconds or standard.heartbeat,
+        host_wait=server.host_wait_seconds or standard.host_wait,
+        call_timeout=server.call_seconds or standard.call_timeout,
         messages_per_minute=limits.messages_per_minute or standard.messages_per_minute,
         calls_per_minute=limits.tool_calls_per_minute or standard.calls_per_minute,
         max_output=min(limits.output_bytes or standard.max_output, standard.max_frame // 2),

@@ -37,7 +37,7 @@ class Store(Protocol):
 
 
 class InterruptedSession(msgspec.Struct, frozen=True):
-    """A session whose turn has not ended, and that no running process has open."""
+    """A session whose turn has not ended, or whose messages wait, and that no running process has open."""
 
     owner: str
     id: str
@@ -61,7 +61,7 @@ class HostedSessions(Protocol):
         """Return the store of one user, who cannot see the sessions of others."""
 
     def interrupted(self) -> Sequence[InterruptedSession]:
-        """Return the sessions whose turns can be taken over, oldest first."""
+        """Return the sessions whose turns or waiting messages can be taken over, oldest first."""
 
     def delete_expired(self, before: float) -> Sequence[str]:
         """Delete the sessions that were last written before this time and are not open. Return their ids."""

@@ -38,8 +38,8 @@ class SqliteSessions:
         return SqliteStore(self, owner)
 
     def interrupted(self) -> Sequence[InterruptedSession]:
-        """Return the sessions whose turns can be taken over, oldest first; tasks of subagents are not among them."""
-        where = "open_turn != '' AND NOT is_child ORDER BY changed"
+        """Return the sessions that can be taken over, oldest first; tasks of subagents are not among them."""
+        where = "(open_turn != '' OR waiting) AND NOT is_child ORDER BY changed"
         query = f"SELECT key, holder, owner, id, root FROM sessions WHERE {where}"
         rows = self.database.read(lambda db: db.execute(query).fetchall())
         return [InterruptedSession(*row) for key, holder, *row in rows if not self.is_open(key, holder)]
@@ -248,7 +248,7 @@ def _insert_copy(db: sqlite3.Connection, row: list[Any], copied: Sequence[Envelo
     for envelope in copied:
         insert_record(db, cursor.lastrowid or 0, envelope, record_codec.encode(envelope))
         add_words(db, cursor.lastrowid or 0, envelope, conversation)
-    db.execute("UPDATE sessions SET open_turn = '' WHERE id = ?", [row[0]])  # a copy is not taken over
+    db.execute("UPDATE sessions SET open_turn = '', waiting = 0 WHERE id = ?", [row[0]])  # a copy is not taken over
 
 
 def _check_project(session_id: str, stored_project: str, root: str, *, project: str) -> str:

@@ -6,6 +6,8 @@ import signal
 import socket
 import subprocess
 import threading
+import time
+from pathlib import Path
 
 import msgspec
 from tests.conftest import at
@@ -52,17 +54,17 @@ class ServerProcess:
     def stop(self, sig=signal.SIGTERM, timeout=5):
         """Send a signal and return the exit status."""
         os.kill(self.process.pid, sig)
-        return self.process.wait(timeout)
+        status = self.process.wait(timeout)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return status
 
     def kill(self):
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait(5)
+        self.stop(signal.SIGKILL)
 
     def close(self):
         if self.process.poll() is None:
             self.kill()
-        self.process.stdout.close()
-        self.process.stderr.close()
 
 
 class ServerThread:
@@ -96,6 +98,20 @@ class ServerThread:
         guard = TokenGuard(make_app(self.hubs), self.accounts, rules, audit)
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         await serve_http(guard, self.hubs, [self._listener], self._stop, self._ready.set)
+
+    @property
+    def connections(self):
+        """The number of open TCP connections."""
+        here = f"0100007F:{self.port:04X}"
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+        return sum(row[1] == here and row[3] == "01" for row in rows)
+
+    def wait_for(self, is_true, seconds=10):
+        """Wait until a condition holds, which no event announces."""
+        end = time.monotonic() + seconds
+        while not is_true():
+            assert time.monotonic() < end
+            time.sleep(0.01)
 
     def close(self):
         self._loop.call_soon_threadsafe(self._stop.set)

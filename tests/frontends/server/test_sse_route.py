@@ -15,7 +15,7 @@ class EventStream:
     """Reads server-sent events of a session."""
 
     def __init__(self, client, session_id, **headers):
-        self.client, self.path = client, f"/api/agent/sessions/{session_id}"
+        self.client, self.session, self.path = client, session_id, f"/api/agent/sessions/{session_id}"
         self._answer = client.open("GET", f"{self.path}/stream", **headers)
         assert self._answer.status == 200, self._answer.read()
         self.last_id = ""
@@ -42,7 +42,6 @@ class EventStream:
         return frames
 
     def close(self):
-        self._answer.connection.close()
         self._answer.close()
 
 

@@ -2,12 +2,14 @@
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from ostler.core.errors import JournalError, OstlerError
+from ostler.core.events import TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Session, ToolRunner
 from ostler.core.sessions import OpenSessionRequest
@@ -31,6 +33,7 @@ from ostler.wire.server_frames import (
     SessionCreated,
 )
 
+log = logging.getLogger("ostler.server")
 OpenSession = Callable[[str, OpenSessionRequest, ToolRunner], Awaitable[Session]]
 
 
@@ -141,10 +144,13 @@ class SessionHub:
 
     async def attach(self, connection: ClientConnection) -> None:
         """Add a client: `session.created`, the log from its position on, and what is open. Raises `OstlerError`."""
-        hello = connection.hello
-        if hello.tool_manifest is not None:
-            await self._attach_host(connection)
-        session = await self.open_session()
+        try:
+            if connection.is_host:
+                await self._attach_host(connection)
+            session = await self.open_session()
+        except BaseException:
+            self.detach(connection)
+            raise
         if connection.close_code:
             return
         self.connections.append(connection)
@@ -155,7 +161,7 @@ class SessionHub:
         if self.queue.prompts:
             connection.send(QueueChanged(self.id, self.queue.items()))
         if connection is self.host_connection:
-            self.link.resend_calls(connection)
+            self.link.connect(connection)
         elif self.link.status().waiting_calls:
             connection.send(self.link.status())
 
@@ -199,7 +205,7 @@ class SessionHub:
         if old_root != self.record.root and self.session and not self.session.turn:
             await self.close_session()  # it is opened again with the new root
         self.host_connection = connection
-        self.link.connect(connection, hello.host, tools)
+        self.link.set_host(hello.host, tools)
         self.tools.report_change()
 
     def _greet(self, connection: ClientConnection, session: Session) -> int:
@@ -223,7 +229,7 @@ class SessionHub:
                 tuple(sorted(connection.features)),
                 "host" if connection.is_host else "viewer",
                 self.link.info,
-                self.link.connection is not None,
+                connection.is_host or self.link.connection is not None,
                 session.turn.id if session.turn else "",
                 bool(resume and not reason),
                 tuple(spec.name for spec in own_tools.specs()) if own_tools else (),
@@ -250,6 +256,17 @@ class SessionHub:
         turn = session.start(prompt)
         self.set_trace(turn.id, trace_id)
         return turn.id
+
+    def log_turn(self, ended: TurnEnded, seconds: float) -> None:
+        fields = {
+            "user": self.owner,
+            "turn": ended.turn_id,
+            "reason": ended.reason,
+            "ms": round(seconds * 1000),
+            "code": ended.fault.code if ended.fault else "",
+            "trace": self.trace_of(ended.turn_id),
+        }
+        log.info("turn ended", extra={"session": self.id, "fields": fields})
 
     def report_failure(self, error: OstlerError) -> None:
         self.publish(ErrorMessage(self.id, str(error), "turn_failed"))

@@ -42,7 +42,7 @@ class SessionHubs:
                 hub = await self.get(found.owner, found.id)
                 await hub.open_session()
             except OstlerError as error:
-                log.warning("session %s cannot be continued: %s", found.id, error)
+                log.warning("the turn cannot be continued: %s", error, extra={"session": found.id})
         self._sweeper = asyncio.create_task(self._sweep(), name="close unused sessions")
 
     async def get(self, owner: str, session_id: str) -> SessionHub:
@@ -79,6 +79,7 @@ class SessionHubs:
         session = await hub.open_session()
         if title is not None:
             await session.apply(Rename(title))
+            await session.wait_saved()
         if model is not None:
             if not await session.apply(SetOption("model", model)):
                 raise UsageError(f"the model {model[:80]!r} cannot be used")
@@ -128,7 +129,7 @@ class SessionHubs:
                 self._expired_at = time.monotonic()
                 before = time.time() - self.parts.config.expire_days * 86400
                 for session_id in await asyncio.to_thread(self._sessions.delete_expired, before):
-                    log.info("session %s expired and was deleted", session_id)
+                    log.info("the session expired and was deleted", extra={"session": session_id})
 
     async def _close_unused(self) -> None:
         limit = time.monotonic() - self.parts.config.idle_close

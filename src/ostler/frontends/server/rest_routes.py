@@ -143,7 +143,7 @@ class RestRoutes:
         turn = session.turn if session else None
         return msgspec.structs.replace(
             described,
-            title=session.state.title if session else described.title,
+            title=(session.state.title if session else "") or described.title,
             model=session.info.option("model") if session else hub.record.options.get("model", ""),
             workspace_root=hub.record.root,
             epoch=hub.epoch,

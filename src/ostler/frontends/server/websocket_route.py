@@ -124,30 +124,30 @@ class WebSocketRoute:
     async def _write(self, websocket: WebSocket, hub: SessionHub, connection: ClientConnection) -> None:
         """Send what waits; a heartbeat if there is nothing. A client that does not read is closed."""
         try:
-            while True:
-                try:
-                    async with asyncio.timeout(self._config.heartbeat):
-                        message = await connection.outbox.get()
-                except TimeoutError:
-                    await self._send(websocket, connection, encode_frame(Heartbeat(hub.id)))
-                    continue
-                if message is None:
-                    break
-                await self._send(websocket, connection, message.data)
+            while not connection.close_code:
+                data = await self._next(hub, connection)
+                async with asyncio.timeout(self._config.send_timeout):
+                    await websocket.send_text(data.decode())
             async with asyncio.timeout(CLOSING_SECONDS):
-                await websocket.close(connection.close_code or 1000, connection.close_reason)
+                while message := await connection.outbox.get():
+                    await websocket.send_text(message.data.decode())
+                await websocket.close(connection.close_code, connection.close_reason)
         except TimeoutError:
-            log.info("session %s: a client does not read and is closed", hub.id)
+            fields = {"user": connection.user}
+            log.info("a client does not read and is closed", extra={"session": hub.id, "fields": fields})
             if websocket.application_state is WebSocketState.CONNECTED:
-                async with asyncio.timeout(CLOSING_SECONDS):
-                    await websocket.close(CloseCode.TOO_SLOW, "the client does not read its messages")
+                await websocket.close(CloseCode.TOO_SLOW, "the client does not read its messages")
         finally:
             connection.written.set()
 
-    async def _send(self, websocket: WebSocket, connection: ClientConnection, data: bytes) -> None:
-        limit = CLOSING_SECONDS if connection.close_code else self._config.send_timeout
-        async with asyncio.timeout(limit):
-            await websocket.send_text(data.decode())
+    async def _next(self, hub: SessionHub, connection: ClientConnection) -> bytes:
+        """Return the next message, or a heartbeat if there is none for some time."""
+        try:
+            async with asyncio.timeout(self._config.heartbeat):
+                message = await connection.outbox.get()
+        except TimeoutError:
+            message = None
+        return message.data if message else encode_frame(Heartbeat(hub.id))
 
 
 async def _receive_text(websocket: WebSocket) -> str:
