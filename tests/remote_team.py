@@ -1,12 +1,13 @@
 """A server and a client of it: `ostler serve` with a scripted model, or a scripted server, and the client's folder."""
 
+import json
 import signal
 import socket
 import subprocess
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from tests.conftest import Models, Ostler, at
+from tests.conftest import Models, Ostler
 from tests.process_starter import Started
 from tests.serving import Serving
 
@@ -17,7 +18,10 @@ TOKEN = {"OSTLER_SERVER_TOKEN": "ostler_" + "0" * 16 + "_" + "0" * 64}
 
 
 class Team:
-    """`ostler serve` in one folder and home; each client has others. Replies of the model are added by tests."""
+    """`ostler serve` in one folder and home; each client has others. Replies of the model are added by tests.
+
+    All connections go through `proxy`, which keeps what the server sends.
+    """
 
     def __init__(self, folder):
         self.ostler = Ostler(folder)
@@ -26,10 +30,18 @@ class Team:
         self.model = self._playing.__enter__()
         self.token = self.ostler("serve", "token", "issue", "ada").stdout.strip()
         pipe = subprocess.PIPE
+        profile = {"name": "large", "baseUrl": self.model.base_url, "model": "scripted", "context": 100_000_000}
+        profile["apiKey"] = MODEL_KEY
+        config = {"models": {"profiles": [profile], "active": "large"}}
+        (self.ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        self.proxy = RecordingProxy(port)
+        url = f"http://127.0.0.1:{self.proxy.port}"
         self._process = Started(
-            ["serve", *at(self.model), "--bind", "127.0.0.1:0"],
+            ["serve", "--model", "large", "--bind", f"127.0.0.1:{port}", "--url", url],
             cwd=self.ostler.workspace,
-            env=self.ostler.environment({"OSTLER_API_KEY": MODEL_KEY}),
+            env=self.ostler.environment(),
             stdin=subprocess.DEVNULL,
             stdout=pipe,
             stderr=pipe,
@@ -42,15 +54,21 @@ class Team:
         self.model.add_replies(*replies)
         return len(self.model.requests)
 
-    def env(self, port=0):
+    def drop_replies(self):
+        """Remove the replies that were not requested. Return how many there were."""
+        left = len(self.model._script)
+        self.model._script.clear()
+        return left
+
+    def env(self):
         return {"OSTLER_SERVER_TOKEN": self.token}
 
-    def flags(self, port=0):
-        return ("--backend", f"remote:http://127.0.0.1:{port or self.server.port}")
+    def flags(self):
+        return ("--backend", f"remote:{self.server.url}")
 
-    def run(self, client, *arguments, port=0, **options):
+    def run(self, client, *arguments, **options):
         """Run `ostler run` of a client."""
-        return client("run", *self.flags(port), *arguments, env=self.env(), **options)
+        return client("run", *self.flags(), *arguments, env=self.env(), **options)
 
     def sessions(self):
         return self.server.request("GET", "/api/agent/sessions", self.token)[1]["sessions"]
@@ -75,6 +93,7 @@ class Team:
                 self._process.wait(10)
             self._process.stdout.close()
             self._process.stderr.close()
+            self.proxy.close()
         self._playing.__exit__(None, None, None)
         self.models.close()
 
@@ -111,10 +130,8 @@ class RecordingProxy:
         except OSError:
             pass
         for end in (source, target):
-            try:
+            with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
         source.close()
 
 
