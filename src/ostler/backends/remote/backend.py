@@ -15,7 +15,7 @@ from ostler.backends.remote.questions import ServerQuestions
 from ostler.backends.remote.requests import ChangeRequests
 from ostler.backends.remote.server import RemoteServer, ServerCapabilities
 from ostler.backends.remote.snapshot_view import show_missing
-from ostler.backends.remote.stream import ServerStream
+from ostler.backends.remote.stream import ProtocolViolation, ServerStream
 from ostler.backends.remote.turns import FollowedTurn, RemoteTurns
 from ostler.core import events as e
 from ostler.core.errors import BackendError, OstlerError
@@ -53,6 +53,7 @@ FEATURES = ("events", "queue", "approvals", "host", "manifest", "tool.cancel", "
 CANCEL_SECONDS = 8.0
 REVERT_SECONDS = 5.0
 MAX_QUOTED = 200
+MAX_TURN_BYTES = 256 * 1024 * 1024
 _OPTIONS = ("model", "thinking")
 _IN_TURN = (e.TextDelta, e.ThoughtDelta, e.MessageSnapshot, e.MessageDone, e.ToolCalled, e.ToolFinished)
 _FATAL_ERRORS = ("model_unavailable", "busy", "internal", "bad_message", "empty_message", "queue_full", "too_large")
@@ -73,6 +74,7 @@ class RemoteBackend:
         self._title = ""
         self._sent_manifest = ToolManifest(())
         self._reverted = asyncio.Event()
+        self._turn_bytes = 0
         self._root = ""
         self.context: BackendContext
         self._position: LogPosition
@@ -223,6 +225,7 @@ class RemoteBackend:
     async def handle_log(self, frame: ServerFrame) -> None:
         match frame:
             case EventMessage():
+                self._count_bytes(len(frame.event))
                 event = self._position.take(frame)
                 if event is not None:
                     await self._handle_event(event)
@@ -269,7 +272,14 @@ class RemoteBackend:
                 self._calls.announce(call)
         self._position.adopt(event, self._calls.ran_here)
 
+    def _count_bytes(self, size: int) -> None:
+        """Stop with a server whose log has no end: what it sends is stored and shown here."""
+        self._turn_bytes += size
+        if self._turn_bytes > MAX_TURN_BYTES:
+            raise ProtocolViolation(f"the server sent more than {MAX_TURN_BYTES >> 20} MiB of events in one turn")
+
     async def _on_turn_started(self, turn_id: str, prompt: Prompt) -> None:
+        self._turn_bytes = 0
         self._calls.begin_turn()
         is_ours = self._turns.on_started(turn_id, prompt.id)
         if self._turns.is_given_up:
