@@ -230,7 +230,7 @@ async def test_server_cannot_give_itself_permissions(connect):
         await run_turn(connected.session, "go")
         assert connected.results()["call-1"].status == "denied"
         assert connected.tool.runs == []
-        assert connected.session.state.rules == ()
+        assert not connected.session.state.rules
         calls = [event.call for event in connected.session.events() if type(event).__name__ == "ToolCalled"]
         assert {call.origin for call in calls} == {"model"}
 
