@@ -22,6 +22,7 @@ from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.hub import ServerParts
 from ostler.frontends.server.hubs import PROJECT, SessionHubs
 from ostler.frontends.server.listening import ListenOptions, check_listening, split_address
+from ostler.knowledge.prompt_sections import PromptSection
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.models.model_choice import ModelChoice, choose_model
 from ostler.settings.effective import Settings
@@ -30,6 +31,7 @@ from ostler.settings.schema_services import ServerConfig
 from ostler.storage.sqlite_accounts import SqliteAccounts
 from ostler.text.stderr import notify
 from ostler.tools.host import LocalToolHost
+from ostler.wire.frames_shared import RemoteWorkspace
 
 
 class AnyFolderStore:
@@ -82,9 +84,12 @@ class SessionOpener:
         self._sessions = sessions
         self._settings = settings
 
-    async def open(self, owner: str, request: OpenSessionRequest, tools: ToolRunner) -> Session:
+    async def open(
+        self, owner: str, request: OpenSessionRequest, tools: ToolRunner, workspace: RemoteWorkspace | None
+    ) -> Session:
         store = AnyFolderStore(self._sessions.of(owner))
-        manager = LocalSessionManager(self._options, notify, self._model, store=store)
+        sections = _prompt_sections(request.cwd, workspace)
+        manager = LocalSessionManager(self._options, notify, self._model, store=store, sections=sections)
         return await manager.open(request, tools=tools)
 
     async def open_chat(self, owner: str) -> Session:
@@ -97,6 +102,13 @@ class SessionOpener:
         workspace = cast(Workspace, None)
         tools = [tool for tool in builtin_tools(self._settings) if tool.spec.runs_in == "session"]
         return LocalToolHost(tools, workspace, place="session")
+
+
+def _prompt_sections(root: str, workspace: RemoteWorkspace | None) -> list[PromptSection]:
+    """Return what the client's machine adds to the system prompt; for a bare tool host only its folder."""
+    if workspace is None:
+        return [PromptSection("environment", "the client", f"Workspace: {root}")]
+    return [PromptSection(section.name, section.origin, section.text) for section in workspace.sections]
 
 
 def make_hubs(

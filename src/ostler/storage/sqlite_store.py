@@ -156,6 +156,10 @@ class SqliteStore:
         if not self._database.write(lambda db: db.execute(update, [root, manifest, session_id, self.owner]).rowcount):
             raise _not_found(session_id)
 
+    def summary(self, session_id: str) -> SessionSummary:
+        (meta,) = self._require("meta", session_id)
+        return _summary(meta)
+
     def host(self, session_id: str) -> tuple[str, bytes]:
         root, manifest = self._require("root, manifest", session_id)
         return root, bytes(manifest or b"")
@@ -234,8 +238,12 @@ def _list(db: sqlite3.Connection, query: SessionQuery, where: str, values: list[
         rows = db.execute(
             f"SELECT s.meta FROM sessions s WHERE {where} AND NOT s.is_child {order}", [*values, query.limit]
         ).fetchall()
-    metas = [msgspec.json.decode(meta, type=SessionMeta) for (meta,) in rows]
-    return [SessionSummary(m.id, m.cwd, m.title, m.started, m.changed, m.turns) for m in metas]
+    return [_summary(meta) for (meta,) in rows]
+
+
+def _summary(meta: bytes) -> SessionSummary:
+    m = msgspec.json.decode(meta, type=SessionMeta)
+    return SessionSummary(m.id, m.cwd, m.title, m.started, m.changed, m.turns)
 
 
 def _insert_copy(db: sqlite3.Connection, row: list[Any], copied: Sequence[Envelope]) -> None:

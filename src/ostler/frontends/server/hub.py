@@ -23,7 +23,7 @@ from ostler.frontends.server.message_queue import MessageQueue
 from ostler.frontends.server.remote_tools import RemoteTools
 from ostler.frontends.server.turn_metadata import snapshot
 from ostler.wire.client_frames import ApprovalRequest
-from ostler.wire.frames_shared import PROTOCOL_VERSION, CloseCode, ToolManifest
+from ostler.wire.frames_shared import PROTOCOL_VERSION, CloseCode, RemoteWorkspace, ToolManifest
 from ostler.wire.server_frames import (
     ErrorMessage,
     ManifestChanged,
@@ -34,11 +34,12 @@ from ostler.wire.server_frames import (
 )
 
 log = logging.getLogger("ostler.server")
-OpenSession = Callable[[str, OpenSessionRequest, ToolRunner], Awaitable[Session]]
+OpenSession = Callable[[str, OpenSessionRequest, ToolRunner, RemoteWorkspace | None], Awaitable[Session]]
 
 
 class ServerParts(msgspec.Struct, frozen=True):
-    """What all sessions of a server share. `open_session` gets the owner, the request and the tools.
+    """What all sessions of a server share. `open_session` gets the owner, the request, the tools and
+    what the client's folder defines.
 
     `open_chat` opens a session without tools that is not stored, for a user. `models` are the names to choose from.
     """
@@ -119,7 +120,9 @@ class SessionHub:
                 request = OpenSessionRequest(
                     self.record.root or "/", resume=self.id, options=dict(self.record.options), takeover=True
                 )
-                self.session = await self._parts.open_session(self.owner, request, self.tools)
+                self.session = await self._parts.open_session(
+                    self.owner, request, self.tools, self.record.workspace
+                )
                 self.queue.load(self.session)
         return self.session
 
