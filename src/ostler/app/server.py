@@ -25,7 +25,9 @@ from ostler.frontends.server.listening import ListenOptions, check_listening, sp
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.models.model_choice import ModelChoice, choose_model
+from ostler.models.model_types import ModelClient
 from ostler.settings.effective import Settings
+from ostler.settings.model_catalogue import list_candidates
 from ostler.settings.run_options import RunOptions
 from ostler.settings.schema_services import ServerConfig
 from ostler.storage.sqlite_accounts import SqliteAccounts
@@ -115,9 +117,22 @@ def make_hubs(
     options: RunOptions, model: ModelChoice, sessions: HostedSessions, settings: Settings, config: ServingConfig
 ) -> SessionHubs:
     """Return the sessions of a server."""
-    opener = SessionOpener(options, model, sessions, settings)
-    parts = ServerParts(config, opener.open, opener.open_chat, __version__, opener.session_tools)
+    allowed = settings.config.server.models
+    opener = SessionOpener(options, limit_models(model, allowed) if allowed else model, sessions, settings)
+    names = allowed or tuple(candidate.entry.name for candidate in list_candidates(settings))
+    parts = ServerParts(config, opener.open, opener.open_chat, __version__, opener.session_tools, names)
     return SessionHubs(sessions, parts)
+
+
+def limit_models(model: ModelChoice, names: Sequence[str]) -> ModelChoice:
+    """Return the choice with only these names to switch to."""
+
+    def make(name: str) -> ModelClient:
+        if name and name not in names:
+            raise UsageError(f"the model {name[:80]!r} cannot be chosen; available: {', '.join(names)}")
+        return model.make(name)
+
+    return msgspec.structs.replace(model, make=make)
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from contextlib import suppress
 import msgspec
 
 from ostler.core.errors import JournalError, OstlerError, UsageError
-from ostler.core.sessions import Rename, SessionQuery, SessionSummary, SetOption
+from ostler.core.sessions import Rename, SessionQuery, SessionSummary
 from ostler.core.store import HostedSessions
 from ostler.frontends.server.host_record import HostRecord
 from ostler.frontends.server.http_errors import HttpError
@@ -59,8 +59,8 @@ class SessionHubs:
             hub.used_at = time.monotonic()
             return hub
 
-    async def create(self, owner: str, record: HostRecord, title: str = "") -> SessionHub:
-        """Create a session in the store. It is opened when it is used."""
+    async def create(self, owner: str, record: HostRecord, title: str = "", model: str = "") -> SessionHub:
+        """Create a session in the store. It is opened when it is used. Raises `OstlerError` for an unusable model."""
 
         def make() -> str:
             store = self._sessions.of(owner)
@@ -71,7 +71,14 @@ class SessionHubs:
                 store.rename(journal.session_id, title)
             return journal.session_id
 
-        return await self.get(owner, await asyncio.to_thread(make))
+        hub = await self.get(owner, await asyncio.to_thread(make))
+        if model:
+            try:
+                await hub.open_session({"model": model})
+            except OstlerError:
+                await self.delete(hub)
+                raise
+        return hub
 
     async def list(self, owner: str, query: SessionQuery) -> Sequence[SessionSummary]:
         return await asyncio.to_thread(self._sessions.of(owner).list, query)
@@ -83,9 +90,7 @@ class SessionHubs:
             await session.apply(Rename(title))
             await session.wait_saved()
         if model is not None:
-            if not await session.apply(SetOption("model", model)):
-                raise UsageError(f"the model {model[:80]!r} cannot be used")
-            await hub.set_option("model", model)
+            await hub.open_session({"model": model})
 
     async def fork(self, hub: SessionHub, seq: int) -> SessionHub:
         """Copy a session. Raises `UsageError` if it has no such record."""

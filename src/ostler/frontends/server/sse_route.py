@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from ostler.core.errors import OstlerError
 from ostler.frontends.server.connection import ClientConnection
-from ostler.frontends.server.frame_handler import FrameHandler
+from ostler.frontends.server.frame_handler import FrameHandler, error_code
 from ostler.frontends.server.http_errors import HttpError, read_body
 from ostler.frontends.server.hub import SessionHub
 from ostler.frontends.server.hubs import SessionHubs
@@ -155,7 +155,7 @@ class SseRoutes:
         except ManifestError as error:
             return ErrorMessage(hub.id, str(error), "bad_manifest")
         except OstlerError as error:
-            return ErrorMessage(hub.id, str(error), "model_unavailable")
+            return ErrorMessage(hub.id, str(error), error_code(error))
         if not client.stream_number:
             client.stay(self._config.stream_gap)
         return None

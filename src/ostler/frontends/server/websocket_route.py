@@ -8,7 +8,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ostler.core.errors import OstlerError
 from ostler.frontends.server.connection import ClientConnection
-from ostler.frontends.server.frame_handler import FrameHandler
+from ostler.frontends.server.frame_handler import FrameHandler, error_code
 from ostler.frontends.server.http_errors import HttpError, is_not_found
 from ostler.frontends.server.hub import SessionHub
 from ostler.frontends.server.hubs import SessionHubs
@@ -66,7 +66,9 @@ class WebSocketRoute:
             await _fail(websocket, hub, CloseCode.BAD_MANIFEST, str(error), "bad_manifest")
             return
         except OstlerError as error:
-            await _fail(websocket, hub, CloseCode.RESTART, str(error), "model_unavailable")
+            code = error_code(error)
+            close = CloseCode.BAD_MESSAGE if code == "bad_change" else CloseCode.RESTART
+            await _fail(websocket, hub, close, str(error), code)
             return
         tasks = [
             asyncio.create_task(self._write(websocket, hub, connection)),
