@@ -22,14 +22,18 @@ from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.hub import ServerParts
 from ostler.frontends.server.hubs import PROJECT, SessionHubs
 from ostler.frontends.server.listening import ListenOptions, check_listening, split_address
+from ostler.knowledge.prompt_sections import PromptSection
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.models.model_choice import ModelChoice, choose_model
+from ostler.models.model_types import ModelClient
 from ostler.settings.effective import Settings
+from ostler.settings.model_catalogue import list_candidates
 from ostler.settings.run_options import RunOptions
 from ostler.settings.schema_services import ServerConfig
 from ostler.storage.sqlite_accounts import SqliteAccounts
 from ostler.text.stderr import notify
 from ostler.tools.host import LocalToolHost
+from ostler.wire.frames_shared import RemoteWorkspace
 
 
 class AnyFolderStore:
@@ -82,9 +86,12 @@ class SessionOpener:
         self._sessions = sessions
         self._settings = settings
 
-    async def open(self, owner: str, request: OpenSessionRequest, tools: ToolRunner) -> Session:
+    async def open(
+        self, owner: str, request: OpenSessionRequest, tools: ToolRunner, workspace: RemoteWorkspace | None
+    ) -> Session:
         store = AnyFolderStore(self._sessions.of(owner))
-        manager = LocalSessionManager(self._options, notify, self._model, store=store)
+        sections = _prompt_sections(request.cwd, workspace)
+        manager = LocalSessionManager(self._options, notify, self._model, store=store, sections=sections)
         return await manager.open(request, tools=tools)
 
     async def open_chat(self, owner: str) -> Session:
@@ -99,13 +106,33 @@ class SessionOpener:
         return LocalToolHost(tools, workspace, place="session")
 
 
+def _prompt_sections(root: str, workspace: RemoteWorkspace | None) -> list[PromptSection]:
+    """Return what the client's machine adds to the system prompt; for a bare tool host only its folder."""
+    if workspace is None:
+        return [PromptSection("environment", "the client", f"Workspace: {root}")]
+    return [PromptSection(section.name, section.origin, section.text) for section in workspace.sections]
+
+
 def make_hubs(
     options: RunOptions, model: ModelChoice, sessions: HostedSessions, settings: Settings, config: ServingConfig
 ) -> SessionHubs:
     """Return the sessions of a server."""
-    opener = SessionOpener(options, model, sessions, settings)
-    parts = ServerParts(config, opener.open, opener.open_chat, __version__, opener.session_tools)
+    allowed = settings.config.server.models
+    opener = SessionOpener(options, limit_models(model, allowed) if allowed else model, sessions, settings)
+    names = allowed or tuple(candidate.entry.name for candidate in list_candidates(settings))
+    parts = ServerParts(config, opener.open, opener.open_chat, __version__, opener.session_tools, names)
     return SessionHubs(sessions, parts)
+
+
+def limit_models(model: ModelChoice, names: Sequence[str]) -> ModelChoice:
+    """Return the choice with only these names to switch to."""
+
+    def make(name: str) -> ModelClient:
+        if name and name not in names:
+            raise UsageError(f"the model {name[:80]!r} cannot be chosen; available: {', '.join(names)}")
+        return model.make(name)
+
+    return msgspec.structs.replace(model, make=make)
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):

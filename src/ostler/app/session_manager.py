@@ -20,6 +20,7 @@ from ostler.app.workspace import make_workspace
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.core.protocols import Backend, Journal, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
+from ostler.knowledge.prompt_sections import PromptSection
 from ostler.models.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.session.session import LocalSession, Spawner
 from ostler.settings.run_options import RunOptions
@@ -52,14 +53,17 @@ class LocalSessionManager:
         model: ModelChoice | None = None,
         backend: Backend | None = None,
         store: "Store | None" = None,
+        sections: Sequence[PromptSection] = (),
     ) -> None:
         """`notify` receives messages for the user. `model`, `backend` and `store` replace those of the settings; a
-        given `backend` can serve only one session."""
+        given `backend` can serve only one session. `sections` are added to the system prompt of sessions whose files
+        are elsewhere."""
         self._options = options
         self._notify = notify
         self._model = model
         self._models: dict[str, ModelChoice] = {}  # by project, because each may configure another one
         self._store = store
+        self._sections = sections
         self._announcer = ModelAnnouncer(notify if model is None else lambda line: None)
         self._backends = BackendMaker(self._choose_model, self._announcer, notify, backend, makes_titles=model is None)
 
@@ -67,7 +71,7 @@ class LocalSessionManager:
         self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
     ) -> LocalSession:
         """Open a session. With `tools` its files are elsewhere, and no folder on this machine is read."""
-        project = Project.elsewhere(request.cwd) if tools else await self._load_project(request.cwd)
+        project = Project.elsewhere(request.cwd, self._sections) if tools else await self._load_project(request.cwd)
         store = self._store_for(project)
         session_id = store.find(project.id, request.resume) if request.resume else ""
         request = self._with_backend(request, store, session_id)

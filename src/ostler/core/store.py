@@ -50,6 +50,9 @@ class HostedStore(Store, Protocol):
     def set_host(self, session_id: str, root: str, manifest: bytes) -> None:
         """Save the workspace root and the manifest of the tool host, for a process that takes over the session."""
 
+    def summary(self, session_id: str) -> SessionSummary:
+        """Return the entry of a session as in a list. Raises `UsageError`."""
+
     def host(self, session_id: str) -> tuple[str, bytes]:
         """Return the workspace root and the manifest, which are empty if none were saved. Raises `UsageError`."""
 

@@ -25,6 +25,7 @@ from ostler.journal.log_file import LogFile
 from ostler.models.model_choice import choose_model
 from ostler.settings.effective import Settings
 from ostler.settings.run_options import RunOptions
+from ostler.settings.schema_services import ServerConfig
 from ostler.storage.sqlite_accounts import SqliteAccounts
 from ostler.storage.sqlite_database import SqliteDatabase
 from ostler.storage.sqlite_store import SqliteSessions
@@ -70,11 +71,11 @@ class ServerProcess:
 class ServerThread:
     """The server in a thread of this process, with the limits that a test needs."""
 
-    def __init__(self, folder, model, **limits):
+    def __init__(self, folder, model, models=(), **limits):
         self.database = SqliteDatabase(folder / "server.db")
         self.accounts = SqliteAccounts(self.database)
         self.config = msgspec.structs.replace(ServingConfig(), **limits)
-        self._folder, self._model = folder, model
+        self._folder, self._model, self._models = folder, model, models
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.setblocking(False)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # accepted connections inherit it
@@ -90,6 +91,7 @@ class ServerThread:
 
     async def _serve(self):
         settings, options = Settings.from_layers(()), RunOptions(cwd=str(self._folder))
+        settings.config = msgspec.structs.replace(settings.config, server=ServerConfig(models=self._models))
         flags = {"base_url": self._model.base_url, "model": "scripted"}
         choice = await choose_model(settings, flags, {})
         self.hubs = make_hubs(options, choice, SqliteSessions(self.database), settings, self.config)

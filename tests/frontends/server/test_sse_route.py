@@ -127,3 +127,16 @@ def test_heartbeats_keep_the_stream(models, serve):
         stream.post(HELLO)
         assert [stream.receive()["type"] for _ in range(3)] == ["session.created", "heartbeat", "heartbeat"]
         stream.close()
+
+
+@req("SV-3")
+def test_clients_that_send_no_hello_are_forgotten(models, serve):
+    with models.playing() as model:
+        server = serve(model, heartbeat=0.05, stream_gap=0.1, connections_per_user=2)
+        client, session = server.client, server.client.create()
+        path = f"/api/agent/sessions/{session}"
+        for number in range(5):
+            answer = client.open("GET", f"{path}/stream?connection=c{number}")
+            assert b"waiting for hello" in answer.read()  # the stream ends by itself
+            code, reply = client.request("POST", f"{path}/messages?connection=p{number}", {"type": "cancel"})
+            assert (code, reply["replies"][0]["code"]) == (400, "hello_expected")

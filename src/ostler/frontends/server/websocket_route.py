@@ -8,9 +8,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ostler.core.errors import OstlerError
 from ostler.frontends.server.connection import ClientConnection
-from ostler.frontends.server.frame_handler import FrameHandler
+from ostler.frontends.server.frame_handler import FrameHandler, error_code
+from ostler.frontends.server.http_errors import HttpError, is_not_found
 from ostler.frontends.server.hub import SessionHub
-from ostler.frontends.server.hubs import SessionHubs, is_not_found
+from ostler.frontends.server.hubs import SessionHubs
 from ostler.frontends.server.manifest import ManifestError
 from ostler.wire.client_frames import Hello
 from ostler.wire.frames import FrameError, decode_client_frame, encode_frame
@@ -36,12 +37,12 @@ class WebSocketRoute:
             status = 404 if is_not_found(error) else 503
             await _deny(websocket, status, "session not found" if status == 404 else str(error))
             return
-        if self._hubs.connection_count(user) >= self._config.connections_per_user:
-            await _deny(websocket, 429, "too many connections")
-            return
-        await websocket.accept()
         try:
+            self._hubs.check_connections(hub)
+            await websocket.accept()
             await self._serve(websocket, hub, user)
+        except HttpError as error:
+            await _deny(websocket, error.status, str(error))
         except WebSocketDisconnect:
             pass
         finally:
@@ -65,7 +66,9 @@ class WebSocketRoute:
             await _fail(websocket, hub, CloseCode.BAD_MANIFEST, str(error), "bad_manifest")
             return
         except OstlerError as error:
-            await _fail(websocket, hub, CloseCode.RESTART, str(error), "model_unavailable")
+            code = error_code(error)
+            close = CloseCode.BAD_MESSAGE if code == "bad_change" else CloseCode.RESTART
+            await _fail(websocket, hub, close, str(error), code)
             return
         tasks = [
             asyncio.create_task(self._write(websocket, hub, connection)),
