@@ -76,7 +76,7 @@ class ChatClient(msgspec.Struct, frozen=True):
     def _make_editor_console(self, cwd: Path, paint: Styler, settings: Settings) -> Console:
         from ostler.frontends.repl.line_editor import LineEditorConsole
 
-        history = None if self.options.ephemeral else project_folder(cwd) / "prompt_history"
+        history = project_folder(cwd) / "prompt_history" if self.options.keeps_prompts else None
         ui = settings.config.ui
         vi = ui.keys.get("editing") == "vi"
         console = LineEditorConsole(sys.stdout, history, colour=paint.enabled, vi=vi, bell=ui.bell)

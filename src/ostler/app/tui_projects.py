@@ -36,7 +36,7 @@ class LocalProjects:
             str(path),
             manager,
             partial(LocalCommandServices, path, options, manager),
-            None if options.ephemeral else project_folder(path) / "prompt_history",
+            project_folder(path) / "prompt_history" if options.keeps_prompts else None,
             partial(contains_secret, settings, options.model.get("api_key", "")),
         )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -94,6 +94,14 @@ class ToolRunner(Protocol):
 
     async def aclose(self) -> None:
         """Stop everything, including background processes, which outlive a turn."""
+
+
+@runtime_checkable
+class RepeatableTools(Protocol):
+    """A `ToolRunner` whose calls may be sent twice, because the machine that runs them runs each id once."""
+
+    def repeats(self, call: ToolCall) -> bool:
+        """Return whether a call that another process has started can be run again without a second effect."""
 
 
 class ResolvedPath(msgspec.Struct, frozen=True):
@@ -411,6 +419,9 @@ class Session(Protocol):
 
     def subscribe(self, since: int = 0) -> EventSubscription:
         """Stream the persisted events after `since`, the current state, then new events."""
+
+    async def wait_saved(self) -> None:
+        """Wait until all events so far are on disk. Raises `JournalError`."""
 
     async def aclose(self) -> None: ...
 

@@ -232,17 +232,25 @@ class ServerLimitsConfig(ConfigSection, frozen=True):
 
 
 class ServerConfig(ConfigSection, frozen=True):
-    """Settings of Ostler's server (not used yet).
+    """Settings of `ostler serve`.
 
     bind: Address to listen on, as host:port.
     tls: TLS certificate; required for connections from other machines.
     origins: Web origins that may connect.
-    store: Where sessions are stored: a SQLite file, or a postgresql:// URL.
+    models: Models that users may choose, by name; all if it is empty.
+    store: The SQLite file with sessions, users and tokens.
+    heartbeat_seconds: Seconds without another message after which a client gets a heartbeat, at most 10.
+    host_wait_seconds: Seconds that a tool call waits for a client that is not connected.
+    call_seconds: Seconds that a tool call may take on the client.
     limits: Limits for one user.
     """
 
     bind: str = "127.0.0.1:8034"
     tls: ServerTlsConfig | None = None
     origins: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     store: Secret | None = None
+    heartbeat_seconds: Annotated[float, msgspec.Meta(gt=0, le=10)] | None = None
+    host_wait_seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    call_seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
     limits: ServerLimitsConfig = ServerLimitsConfig()

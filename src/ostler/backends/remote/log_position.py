@@ -46,7 +46,19 @@ class LogPosition:
         self.save()
 
     def save(self) -> None:
-        self._context.emit(RemoteCursor(f"{self.session_id}{_SEPARATOR}{self.epoch}", self.seq))
+        self._context.emit(RemoteCursor(self._log_name, self.seq))
+
+    def active_seq(self) -> int | None:
+        """Return the position in the server's log after the records that are in effect, or None if it is unknown."""
+        records = self._context.records()
+        last = max(records.indexes_of(("far_mark",)), default=-1)
+        cursor = records[last].event if last >= 0 else None
+        is_known = isinstance(cursor, RemoteCursor) and cursor.epoch == self._log_name
+        return cursor.seq if isinstance(cursor, RemoteCursor) and is_known else None
+
+    @property
+    def _log_name(self) -> str:
+        return f"{self.session_id}{_SEPARATOR}{self.epoch}"
 
     def take(self, message: EventMessage) -> Event | None:
         """Return the event of a message, or None if it was taken before or belongs to another log.

@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from ostler.core.errors import JournalError, OstlerError, UsageError
-from ostler.frontends.server.hubs import is_not_found
 
 T = TypeVar("T")
 log = logging.getLogger("ostler.server")
@@ -66,3 +65,8 @@ async def answer_error(request: Request, error: Exception) -> Response:
             log.error("request failed: %s %s", request.method, request.url.path, exc_info=error)
             status, code, text = 500, "internal", "internal error"
     return JSONResponse({"error": text, "code": code}, status)
+
+
+def is_not_found(error: OstlerError) -> bool:
+    """Return whether an error says that a session does not exist for this user."""
+    return isinstance(error, UsageError) and ("not found" in str(error) or "invalid session id" in str(error))

@@ -69,9 +69,8 @@ class RestRoutes:
     async def create(self, request: Request) -> Response:
         body = await read_json(request, NewSession, MAX_BODY)
         self._check_accepting()
-        options = {"model": body.model[:200]} if body.model else {}
-        record = HostRecord.new(body.workspace_root, options)
-        hub = await self._hubs.create(request.state.user, record, body.title[:MAX_TITLE])
+        record = HostRecord.new(body.workspace_root)
+        hub = await self._hubs.create(request.state.user, record, body.title[:MAX_TITLE], body.model[:200])
         return _json(await self._describe(hub), 201)
 
     async def list(self, request: Request) -> Response:
@@ -143,7 +142,7 @@ class RestRoutes:
         turn = session.turn if session else None
         return msgspec.structs.replace(
             described,
-            title=session.state.title if session else described.title,
+            title=(session.state.title if session else "") or described.title,
             model=session.info.option("model") if session else hub.record.options.get("model", ""),
             workspace_root=hub.record.root,
             epoch=hub.epoch,
