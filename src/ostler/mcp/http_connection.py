@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from ostler.core.errors import BackendError, UsageError
 from ostler.http.client import HttpClient, HttpResponse
@@ -13,14 +13,18 @@ from ostler.http.proxy import proxy_for
 from ostler.http.sse import EventTooLongError, SseSplitter
 from ostler.http.url import match_url, origin_from_match, percent_encode
 from ostler.mcp.connection import (
+    Challenge,
     Connection,
     ConnectionHandler,
+    LoginNeeded,
     OnProgress,
     ResettableTimeout,
     ServerGone,
     ServerTimeout,
     read_progress,
 )
+from ostler.mcp.oauth_discovery import read_challenge
+from ostler.mcp.oauth_errors import login_needed
 from ostler.mcp.parameter_headers import Path, header_value, parameter_headers, read_header_paths
 from ostler.mcp.server_entry import ServerEntry
 from ostler.text.sanitise import sanitise
@@ -44,17 +48,30 @@ MAX_LISTEN_PAUSE = 60.0  # seconds between two attempts to open the stream of me
 _RESERVED_HEADERS = frozenset({"host", "content-length", "content-type", "accept", "transfer-encoding", "connection"})
 
 
+class Access(Protocol):
+    """The Authorization header for a server."""
+
+    async def header(self) -> str: ...
+
+    async def renew(self, refused: str, challenge: Challenge) -> None:
+        """Get another header than the refused one. Raises `LoginNeeded` if there is none."""
+
+
 class HttpConnection:
     """A remote server. Each request has its own connection, so that none is sent twice by itself."""
 
     def __init__(
-        self, dialer: Dialer, target: str, headers: Mapping[str, str], name: str, handler: ConnectionHandler
+        self, dialer: Dialer, target: str, entry: ServerEntry, handler: ConnectionHandler, access: Access | None
     ) -> None:
+        """`access` has the Authorization header; without it, that of the entry is used."""
         self.closed = ""
         self._dialer = dialer
         self._target = target
-        self._headers = [(key.lower(), value) for key, value in headers.items() if key.lower() not in _RESERVED_HEADERS]
-        self._name = name
+        headers = ((key.lower(), value) for key, value in entry.headers.items())
+        self._headers = [(key, value) for key, value in headers if key not in _RESERVED_HEADERS]
+        self._entry = entry
+        self._access = access
+        self._name = f"MCP server {entry.name}"
         self._handler = handler
         self._last_id = 0
         self._session_id = ""
@@ -136,16 +153,32 @@ class HttpConnection:
         headers = _metadata_headers(method, params)
         if headers and method == CALL_TOOL:
             headers += parameter_headers(self._header_paths.get(params["name"], {}), params.get("arguments"))
-        async with self._open("POST", encode(frame), headers) as response:
-            try:
-                return await self._receive(response, method, exchange)
-            except BackendError as error:
-                if error.fault.code in ("closed", "malformed"):
-                    raise ServerGone(error.fault.message) from None
-                raise
+        for is_last in (False, True):
+            authorization = await self._access.header() if self._access else ""
+            async with self._open("POST", encode(frame), headers, authorization) as response:
+                try:
+                    await response.read_head()
+                    challenge = _read_challenge(response)
+                    if challenge is None:
+                        return await self._receive(response, method, exchange)
+                except BackendError as error:
+                    if error.fault.code in ("closed", "malformed"):
+                        raise ServerGone(error.fault.message) from None
+                    raise
+            await self._renew_access(authorization, challenge, is_last=is_last)
+        raise AssertionError("unreachable")
+
+    async def _renew_access(self, refused: str, challenge: Challenge, *, is_last: bool) -> None:
+        """Get another access after a refused request, which had no effect. Raises `LoginNeeded`."""
+        try:
+            if self._access is None or is_last:
+                raise login_needed(self._entry, challenge)
+            await self._access.renew(refused, challenge)
+        except LoginNeeded as error:
+            self.closed = error.fault.message
+            raise
 
     async def _receive(self, response: HttpResponse, method: str, exchange: "_Exchange") -> Any:
-        await response.read_head()
         if response.status != 200:
             raise await self._status_error(response)
         if method == INITIALIZE:
@@ -155,8 +188,12 @@ class HttpConnection:
         return exchange.take_response(_decode(await _read_body(response)))
 
     @asynccontextmanager
-    async def _open(self, method: str, body: bytes, headers: list[tuple[str, str]]) -> AsyncIterator[HttpResponse]:
+    async def _open(
+        self, method: str, body: bytes, headers: list[tuple[str, str]], authorization: str | None = None
+    ) -> AsyncIterator[HttpResponse]:
         """Send a request on a connection of its own. Raises `BackendError` if there is none."""
+        if authorization is None:
+            authorization = await self._access.header() if self._access else ""
         fixed = [("accept", "application/json, text/event-stream")]
         if body:
             fixed.append(("content-type", "application/json"))
@@ -164,6 +201,8 @@ class HttpConnection:
             fixed.append(("mcp-session-id", self._session_id))
         if self._legacy_version:
             fixed.append(("mcp-protocol-version", self._legacy_version))
+        if authorization:
+            fixed.append(("authorization", authorization))
         client = HttpClient(self._dialer)
         response = await client.send(method, self._target, [*fixed, *headers, *self._headers], body)
         try:
@@ -224,12 +263,8 @@ class HttpConnection:
         """Return the error for a status other than 200; a JSON-RPC error in the body is returned as such."""
         status = response.status
         body = await response.read_rest(MAX_BODY_BYTES, CLOSE_SECONDS)
-        if status in (401, 403):
-            return BackendError(
-                f"{self._name} refused the request (HTTP {status})",
-                code="unauthorized",
-                hint="set its Authorization header, or store a token with `ostler mcp token`; OAuth is not supported",
-            )
+        if status == 403:
+            return BackendError(f"{self._name} refused the request (HTTP 403)", code="unauthorized")
         if status == 404 and self._session_id:
             self.closed = "its session has expired"
             return ServerGone(f"{self._name}: {self.closed}")
@@ -286,6 +321,13 @@ def _metadata_headers(method: str, params: Mapping[str, Any]) -> list[tuple[str,
     return [*headers, ("mcp-name", header_value(named))] if isinstance(named, str) else headers
 
 
+def _read_challenge(response: HttpResponse) -> Challenge | None:
+    """Return what the server asks for if it refused the request because of a missing or insufficient login."""
+    challenge = read_challenge(response.headers.get("www-authenticate", ""))
+    insufficient = response.status == 403 and challenge.error == "insufficient_scope"
+    return challenge if response.status == 401 or insufficient else None
+
+
 def _is_event_stream(response: HttpResponse) -> bool:
     return response.headers.get("content-type", "").startswith("text/event-stream")
 
@@ -323,7 +365,9 @@ def _decode(data: bytes) -> dict[str, Any]:
     return frame
 
 
-async def connect_http(entry: ServerEntry, handler: ConnectionHandler, environ: Mapping[str, str]) -> Connection:
+async def connect_http(
+    entry: ServerEntry, handler: ConnectionHandler, environ: Mapping[str, str], access: Access | None = None
+) -> Connection:
     """Return a connection to a remote server; it is first used by the first request. Raises `UsageError`."""
     parts = match_url(entry.url)
     if parts is None or parts["user"]:
@@ -331,4 +375,4 @@ async def connect_http(entry: ServerEntry, handler: ConnectionHandler, environ: 
     origin = origin_from_match(parts)
     target = percent_encode(parts["path"] or "/") + (f"?{percent_encode(parts['query'])}" if parts["query"] else "")
     dialer = Dialer(origin, proxy=proxy_for(origin, environ))
-    return HttpConnection(dialer, target, entry.headers, f"MCP server {entry.name}", handler)
+    return HttpConnection(dialer, target, entry, handler, access)
