@@ -72,6 +72,22 @@ async def test_call_whose_answer_is_cut_is_not_repeated(connect):
     assert far.methods().count("tools/call") == 1
 
 
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_answer_that_a_legacy_server_interrupts_is_read_to_its_end(connect, era):
+    """The request is sent once; only the rest of the answer is read on a new connection."""
+    with FakeHttpServer(era) as far:
+        far.interrupts = True
+        server = connect(far.url)
+        if era == "modern":
+            with pytest.raises(ServerGone):
+                await server.call("echo", {"text": "hi"}, decline)
+        else:
+            result = await server.call("echo", {"text": "hi"}, decline)
+            assert result["content"][0]["text"] == "far: hi"
+            assert far.resumed_at == ["event-1"]
+    assert far.methods().count("tools/call") == 1
+
+
 async def test_call_that_takes_too_long_ends(connect):
     with FakeHttpServer() as far:
         with pytest.raises(ToolError, match="did not answer"):

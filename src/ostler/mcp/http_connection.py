@@ -44,6 +44,9 @@ from ostler.wire.mcp import (
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 CLOSE_SECONDS = 2.0
+MAX_RESUMES = 1000  # of one answer; the time limit of the request applies to all of them
+MIN_PAUSE = 0.1  # seconds between two attempts to read the rest of an answer
+MAX_EVENT_ID = 1000
 MAX_LISTEN_PAUSE = 60.0  # seconds between two attempts to open the stream of messages
 _RESERVED_HEADERS = frozenset({"host", "content-length", "content-type", "accept", "transfer-encoding", "connection"})
 
@@ -183,9 +186,16 @@ class HttpConnection:
             raise await self._status_error(response)
         if method == INITIALIZE:
             self._session_id = response.headers.get("mcp-session-id", "")[:500]
-        if _is_event_stream(response):
-            return await self._read_events(response, exchange)
-        return exchange.take_response(_decode(await _read_body(response)))
+        if not _is_event_stream(response):
+            return exchange.take_response(_decode(await _read_body(response)))
+        frame = await self._read_events(response, exchange)
+        for _ in range(MAX_RESUMES if self._legacy_version else 0):
+            if frame is not None or not exchange.last_event_id:
+                break
+            frame = await self._read_rest(exchange)
+        if frame is None:
+            raise ServerGone(f"{self._name} ended its answer without a result")
+        return exchange.take_response(frame)
 
     @asynccontextmanager
     async def _open(
@@ -211,13 +221,30 @@ class HttpConnection:
             response.close()
             await client.aclose()
 
-    async def _read_events(self, response: HttpResponse, exchange: "_Exchange") -> Any:
-        async for frame in _iter_frames(response):
-            if "method" in frame:
-                self._handle_message(frame, exchange)
-            elif frame.get("id") == exchange.request_id:
-                return exchange.take_response(frame)
-        raise ServerGone(f"{self._name} ended its answer without a result")
+    async def _read_events(self, response: HttpResponse, exchange: "_Exchange") -> dict[str, Any] | None:
+        """Return the response to a request, or None if the stream ends before it."""
+        splitter = SseSplitter(MAX_BODY_BYTES)
+        try:
+            async for frame in _iter_frames(response, splitter):
+                if "method" in frame:
+                    self._handle_message(frame, exchange)
+                elif frame.get("id") == exchange.request_id:
+                    return frame
+        except BackendError as error:
+            if error.fault.code not in ("closed", "malformed"):
+                raise
+        finally:
+            exchange.note_position(splitter)
+        return None
+
+    async def _read_rest(self, exchange: "_Exchange") -> dict[str, Any] | None:
+        """Continue to read an answer that a legacy server interrupted; the request is not sent again."""
+        await asyncio.sleep(exchange.pause)
+        async with self._open("GET", b"", [("last-event-id", exchange.last_event_id)]) as response:
+            await response.read_head()
+            if response.status != 200 or not _is_event_stream(response):
+                raise ServerGone(f"{self._name} ended its answer without a result")
+            return await self._read_events(response, exchange)
 
     async def _listen(self) -> None:
         """Read the messages that a legacy server sends outside of an answer; many servers have no such stream."""
@@ -228,7 +255,7 @@ class HttpConnection:
                     await response.read_head()
                     if response.status != 200 or not _is_event_stream(response):
                         return
-                    async for frame in _iter_frames(response):
+                    async for frame in _iter_frames(response, SseSplitter(MAX_BODY_BYTES)):
                         if "method" in frame:
                             self._handle_message(frame, None)
             await asyncio.sleep(pause)
@@ -288,8 +315,18 @@ class _Exchange:
 
     def __init__(self, request_id: int, limit: ResettableTimeout, on_progress: OnProgress | None) -> None:
         self.request_id = request_id
+        self.last_event_id = ""
+        self.pause = 1.0
         self._limit = limit
         self._on_progress = on_progress
+
+    def note_position(self, splitter: SseSplitter) -> None:
+        """Remember the last event of the answer, and how long to wait before the rest is read."""
+        if splitter.last_id:
+            text = splitter.last_id.decode("utf-8", "replace")
+            self.last_event_id = text if text.isascii() and text.isprintable() and len(text) <= MAX_EVENT_ID else ""
+        if splitter.retry_ms is not None:
+            self.pause = min(max(splitter.retry_ms / 1000, MIN_PAUSE), MAX_LISTEN_PAUSE)
 
     def report(self, params: Mapping[str, Any]) -> None:
         if params.get("progressToken") == self.request_id:
@@ -332,9 +369,8 @@ def _is_event_stream(response: HttpResponse) -> bool:
     return response.headers.get("content-type", "").startswith("text/event-stream")
 
 
-async def _iter_frames(response: HttpResponse) -> AsyncIterator[dict[str, Any]]:
+async def _iter_frames(response: HttpResponse, splitter: SseSplitter) -> AsyncIterator[dict[str, Any]]:
     """Yield the frames of an event stream. Raises `BackendError`."""
-    splitter = SseSplitter(MAX_BODY_BYTES)
     try:
         async for data in response.iter_data():
             for event in splitter.feed(data):
