@@ -333,7 +333,7 @@ def test_chat_shows_restarts_and_disables_servers(ostler, models):
     ]
     with models.playing() as served:
         done = ostler("chat", *at(served), stdin="\n".join([*lines, ""]))
-    assert "one  ready     13 tools  outside the sandbox  one 1.0 (MCP 2026-07-28)" in done.stdout
+    assert "one  ready     13 tools  outside the sandbox, with your rights  one 1.0 (MCP 2026-07-28)" in done.stdout
     assert "one  disabled" in done.stdout
     assert "there is no MCP server 'nosuch'" in done.stdout + done.stderr
     assert "outside the sandbox" in done.stdout

@@ -95,6 +95,23 @@ async def test_call_that_takes_too_long_ends(connect):
         far.released.set()
 
 
+async def test_legacy_server_is_told_that_a_call_was_cancelled(connect):
+    with FakeHttpServer("legacy") as far:
+        server = connect(far.url)
+        call = asyncio.create_task(server.call("wait", {}, decline))
+        while "tools/call" not in far.methods():
+            await asyncio.sleep(0.01)
+        call.cancel()
+        await asyncio.wait({call})
+        async with asyncio.timeout(10):
+            while "notifications/cancelled" not in far.methods():
+                await asyncio.sleep(0.01)
+        cancelled = next(body for _, body in far.requests if body.get("method") == "notifications/cancelled")
+        called = next(body for _, body in far.requests if body.get("method") == "tools/call")
+        assert cancelled["params"]["requestId"] == called["id"]
+        far.released.set()
+
+
 async def test_missing_token_is_an_error_that_says_what_to_do(connect):
     with FakeHttpServer(token="t0ken") as far:
         server = connect(far.url)

@@ -22,6 +22,17 @@ async def answer_requests(requests: Any, ask: Ask) -> dict[str, Any]:
     return answers
 
 
+async def answer_urls(data: Any, ask: Ask) -> bool:
+    """Ask the user to open the URLs in the data of an error. Return whether all were accepted."""
+    requests = data.get("elicitations") if isinstance(data, dict) else None
+    requests = requests if isinstance(requests, list) else []
+    urls = [request for request in requests if isinstance(request, dict) and isinstance(request.get("url"), str)]
+    for request in urls[:MAX_QUESTIONS]:
+        if (await answer_request(request, ask))["action"] != "accept":
+            return False
+    return bool(urls)
+
+
 async def answer_request(params: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
     """Ask the user a server's question and return the answer in the protocol's form."""
     message, schema, url = params.get("message"), params.get("requestedSchema"), params.get("url")

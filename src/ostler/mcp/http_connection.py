@@ -28,7 +28,7 @@ from ostler.mcp.oauth_errors import login_needed
 from ostler.mcp.parameter_headers import Path, header_value, parameter_headers, read_header_paths
 from ostler.mcp.server_entry import ServerEntry
 from ostler.text.sanitise import sanitise
-from ostler.wire.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
+from ostler.wire.jsonrpc import INTERNAL_ERROR, MCP_CANCEL, METHOD_NOT_FOUND, RpcError
 from ostler.wire.jsonrpc_lines import InvalidJsonLine, decode, encode
 from ostler.wire.mcp import (
     CALL_TOOL,
@@ -94,13 +94,23 @@ class HttpConnection:
         try:
             async with limit.running():
                 result = await self._post(frame, method, params, exchange)
+        except asyncio.CancelledError:
+            self._cancel(request_id)
+            raise
         except TimeoutError:
+            self._cancel(request_id)
             raise ServerTimeout(f"{self._name} did not answer {method} within {timeout:g} s") from None
         if method == INITIALIZE and isinstance(result, dict):
             self._legacy_version = str(result.get("protocolVersion", ""))[:40]
         if method == LIST_TOOLS and META in params:
             self._keep_header_paths(result)
         return result
+
+    def _cancel(self, request_id: int) -> None:
+        """Tell a legacy server that a request was cancelled; for a modern one the closed connection says so."""
+        if self._legacy_version and not self.closed:
+            params = {"requestId": request_id, "reason": "cancelled by the client"}
+            self._run(self._send_message({"jsonrpc": "2.0", "method": MCP_CANCEL, "params": params}))
 
     def _keep_header_paths(self, result: Any) -> None:
         """Keep which arguments are repeated in headers, and remove tools that declare this in an invalid way."""

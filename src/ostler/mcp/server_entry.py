@@ -57,11 +57,7 @@ class ServerEntry(msgspec.Struct, frozen=True):
     @property
     def confinement(self) -> str:
         """Whether a local server runs in the sandbox, for people; empty for a remote one."""
-        if self.url:
-            return ""
-        if not self.sandbox:
-            return "outside the sandbox"
-        return f"in the sandbox, {'with' if self.network else 'without'} network access"
+        return "" if self.url else confinement(self.sandbox, self.network)
 
     @property
     def has_authorization(self) -> bool:
@@ -79,6 +75,13 @@ class ServerEntry(msgspec.Struct, frozen=True):
     def allows_tool(self, tool: str) -> bool:
         """Return whether the entry's switches allow a tool of the server; the last match decides."""
         return next((enabled for glob, enabled in reversed(self.tools) if fnmatchcase(tool, glob)), True)
+
+
+def confinement(sandbox: bool, network: bool) -> str:
+    """Return where a local server runs, for people."""
+    if not sandbox:
+        return "outside the sandbox, with your rights"
+    return f"in the sandbox, {'with' if network else 'without'} network access"
 
 
 def read_switches(value: Mapping[str, bool] | Sequence[str] | None) -> ToolSwitches:

@@ -21,6 +21,7 @@ SERVER_META = "io.modelcontextprotocol/serverInfo"
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
+URL_REQUIRED = -32042  # of version 2025-11-25: the user must open URLs before the request is repeated
 MODERN_ERRORS = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
 
 DISCOVER = "server/discover"
@@ -102,8 +103,11 @@ def request_meta(client: Mapping[str, str], capabilities: Mapping[str, Any]) -> 
 
 
 def read_tool(value: Any) -> ServerTool | None:
-    """Return a tool of a `tools/list` result, or None if it has no usable name."""
+    """Return a tool of a `tools/list` result, or None if it has no usable name or runs only as a task."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not value["name"].strip():
+        return None
+    execution = value.get("execution")
+    if isinstance(execution, dict) and execution.get("taskSupport") == "required":
         return None
     schema, hints = value.get("inputSchema"), value.get("annotations")
     hints = hints if isinstance(hints, dict) else {}
