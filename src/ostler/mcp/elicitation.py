@@ -3,12 +3,18 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from ostler.core.permission import Question, QuestionReply
 from ostler.text.sanitise import sanitise
 from ostler.wire.mcp import ELICIT
 
 MAX_QUESTIONS = 10
 MAX_TEXT = 4000
+MAX_LABEL = 300
+MAX_FORM_BYTES = 16 * 1024
+MAX_DEPTH = 10
+_LABELS = ("title", "description")
 
 Ask = Callable[[Question], Awaitable[QuestionReply]]
 
@@ -20,6 +26,23 @@ async def answer_requests(requests: Any, ask: Ask) -> dict[str, Any]:
         if isinstance(request, dict) and request.get("method") == ELICIT and isinstance(request.get("params"), dict):
             answers[key] = await answer_request(request["params"], ask)
     return answers
+
+
+def _limited_form(schema: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the schema of a form with shortened labels; None if it is too large to show."""
+    limited: dict[str, Any] = _shorten_labels(schema, 0)
+    return limited if len(msgspec.json.encode(limited)) <= MAX_FORM_BYTES else None
+
+
+def _shorten_labels(value: Any, depth: int) -> Any:
+    if isinstance(value, list) and depth < MAX_DEPTH:
+        return [_shorten_labels(inner, depth + 1) for inner in value]
+    if not isinstance(value, dict) or depth >= MAX_DEPTH:
+        return value
+    return {
+        key: inner[:MAX_LABEL] if key in _LABELS and isinstance(inner, str) else _shorten_labels(inner, depth + 1)
+        for key, inner in value.items()
+    }
 
 
 async def answer_urls(data: Any, ask: Ask) -> bool:
@@ -39,7 +62,7 @@ async def answer_request(params: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
     question = Question(
         "",
         sanitise(message)[:MAX_TEXT] if isinstance(message, str) else "",
-        schema if isinstance(schema, dict) and not isinstance(url, str) else None,
+        _limited_form(schema) if isinstance(schema, dict) and not isinstance(url, str) else None,
         url if isinstance(url, str) and url.startswith(("https://", "http://")) else "",
     )
     if question.schema is None and not question.url:

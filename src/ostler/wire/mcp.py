@@ -12,6 +12,8 @@ LEGACY_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MAX_URI = 2000
 MAX_DESCRIPTION = 500
 MAX_ARGUMENTS = 50
+MAX_NAME = 100
+MAX_INSTRUCTIONS = 20_000
 META = "_meta"
 VERSION_META = "io.modelcontextprotocol/protocolVersion"
 CLIENT_META = "io.modelcontextprotocol/clientInfo"
@@ -164,10 +166,10 @@ def _describe(era: Era, protocol: str, result: Mapping[str, Any], info: Any) -> 
     return ServerDescription(
         era,
         protocol,
-        _text(info.get("name")),
-        _text(info.get("version")),
+        _text(info.get("name"))[:MAX_NAME],
+        _text(info.get("version"))[:MAX_NAME],
         capabilities if isinstance(capabilities, dict) else {},
-        _text(instructions),
+        _text(instructions)[:MAX_INSTRUCTIONS],
     )
 
 
