@@ -213,6 +213,16 @@ class TestLogin:
         assert await call(site.server()) == "far: hi"
 
 
+@pytest.mark.parametrize("streams", [False, True])
+async def test_token_that_a_server_repeats_is_masked(site, streams):
+    site.far.streams = streams
+    await site.log_in()
+    token = site.login.access_token
+    result = await site.server().call("echo", {"text": f"your token is {token}!"}, decline)
+    assert token not in json.dumps(result)
+    assert "far: your token is" in result["content"][0]["text"]
+
+
 class TestHostileLogin:
     async def refused(self, site, message, **oauth):
         with pytest.raises(OstlerError, match=message):

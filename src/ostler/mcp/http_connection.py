@@ -28,6 +28,7 @@ from ostler.mcp.oauth_errors import login_needed
 from ostler.mcp.parameter_headers import Path, header_value, parameter_headers, read_header_paths
 from ostler.mcp.server_entry import ServerEntry
 from ostler.text.sanitise import sanitise
+from ostler.text.secret_masker import MASK_MARKER
 from ostler.wire.jsonrpc import INTERNAL_ERROR, MCP_CANCEL, METHOD_NOT_FOUND, RpcError
 from ostler.wire.jsonrpc_lines import InvalidJsonLine, decode, encode
 from ostler.wire.mcp import (
@@ -47,6 +48,7 @@ CLOSE_SECONDS = 2.0
 MAX_RESUMES = 1000  # of one answer; the time limit of the request applies to all of them
 MIN_PAUSE = 0.1  # seconds between two attempts to read the rest of an answer
 MAX_EVENT_ID = 1000
+MIN_SECRET = 8  # shorter texts are masked nowhere
 MAX_LISTEN_PAUSE = 60.0  # seconds between two attempts to open the stream of messages
 _RESERVED_HEADERS = frozenset({"host", "content-length", "content-type", "accept", "transfer-encoding", "connection"})
 
@@ -168,6 +170,7 @@ class HttpConnection:
             headers += parameter_headers(self._header_paths.get(params["name"], {}), params.get("arguments"))
         for is_last in (False, True):
             authorization = await self._access.header() if self._access else ""
+            exchange.secret = authorization.removeprefix("Bearer ").encode()
             async with self._open("POST", encode(frame), headers, authorization) as response:
                 try:
                     await response.read_head()
@@ -197,7 +200,7 @@ class HttpConnection:
         if method == INITIALIZE:
             self._session_id = response.headers.get("mcp-session-id", "")[:500]
         if not _is_event_stream(response):
-            return exchange.take_response(_decode(await _read_body(response)))
+            return exchange.take_response(_decode(_masked(await _read_body(response), exchange.secret)))
         frame = await self._read_events(response, exchange)
         for _ in range(MAX_RESUMES if self._legacy_version else 0):
             if frame is not None or not exchange.last_event_id:
@@ -235,7 +238,7 @@ class HttpConnection:
         """Return the response to a request, or None if the stream ends before it."""
         splitter = SseSplitter(MAX_BODY_BYTES)
         try:
-            async for frame in _iter_frames(response, splitter):
+            async for frame in _iter_frames(response, splitter, exchange.secret):
                 if "method" in frame:
                     self._handle_message(frame, exchange)
                 elif frame.get("id") == exchange.request_id:
@@ -325,6 +328,7 @@ class _Exchange:
 
     def __init__(self, request_id: int, limit: ResettableTimeout, on_progress: OnProgress | None) -> None:
         self.request_id = request_id
+        self.secret = b""
         self.last_event_id = ""
         self.pause = 1.0
         self._limit = limit
@@ -379,13 +383,15 @@ def _is_event_stream(response: HttpResponse) -> bool:
     return response.headers.get("content-type", "").startswith("text/event-stream")
 
 
-async def _iter_frames(response: HttpResponse, splitter: SseSplitter) -> AsyncIterator[dict[str, Any]]:
+async def _iter_frames(
+    response: HttpResponse, splitter: SseSplitter, secret: bytes = b""
+) -> AsyncIterator[dict[str, Any]]:
     """Yield the frames of an event stream. Raises `BackendError`."""
     try:
         async for data in response.iter_data():
             for event in splitter.feed(data):
                 if event.strip():
-                    yield _decode(event)
+                    yield _decode(_masked(event, secret))
     except EventTooLongError:
         raise BackendError("the server sent an oversized event", code="protocol") from None
 
@@ -399,6 +405,11 @@ async def _read_body(response: HttpResponse) -> bytes:
         if size > MAX_BODY_BYTES:
             raise BackendError("the server's answer is too large", code="protocol")
     return b"".join(parts)
+
+
+def _masked(data: bytes, secret: bytes) -> bytes:
+    """Return an answer without the token that was sent: a server may repeat it, and models must not see it."""
+    return data.replace(secret, MASK_MARKER.encode()) if len(secret) >= MIN_SECRET else data
 
 
 def _decode(data: bytes) -> dict[str, Any]:
