@@ -17,7 +17,7 @@ from ostler.credentials.store import LocalCredentials
 from ostler.interaction.question_form import QuestionForm
 from ostler.mcp.connection import ServerGone
 from ostler.mcp.http_connection import connect_http
-from ostler.mcp.oauth_access import ServerAccess
+from ostler.mcp.oauth_access import RemoteAccess
 from ostler.mcp.oauth_login import LoginFlow, find_challenge
 from ostler.mcp.oauth_logins import Logins
 from ostler.mcp.server import McpServer
@@ -113,7 +113,7 @@ async def main(url):
     scenario = SCENARIOS.get(SCENARIO, call_all)
     with tempfile.TemporaryDirectory() as folder:
         store = LocalCredentials(Path(folder))
-        access = ServerAccess(entry, lambda: store, {}, Path(folder))
+        access = RemoteAccess(entry, lambda: store, {}, Path(folder))
 
         async def connect(handler):
             return await connect_http(entry, handler, {}, access)

@@ -15,7 +15,7 @@ from ostler.core.permission import QuestionReply
 from ostler.credentials.store import LocalCredentials
 from ostler.mcp.connection import Challenge
 from ostler.mcp.http_connection import connect_http
-from ostler.mcp.oauth_access import ServerAccess
+from ostler.mcp.oauth_access import RemoteAccess
 from ostler.mcp.oauth_discovery import read_challenge, server_identity
 from ostler.mcp.oauth_documents import Documents
 from ostler.mcp.oauth_login import LoginFlow, find_challenge, log_out
@@ -74,7 +74,7 @@ class Site:
         entry = self.entry()
 
         async def connect(handler):
-            access = ServerAccess(entry, lambda: self.store, {}, self._folder / "home" / "mcp")
+            access = RemoteAccess(entry, lambda: self.store, {}, self._folder / "home" / "mcp")
             return await connect_http(entry, handler, {}, access)
 
         server = McpServer(

@@ -89,10 +89,10 @@ def _connect_to(entry: ServerEntry, programs: _WorkspacePrograms | None, open_cr
             programs.check()
         if entry.url:
             from ostler.mcp.http_connection import connect_http
-            from ostler.mcp.oauth_access import ServerAccess
+            from ostler.mcp.oauth_access import RemoteAccess
 
             folder = require_home(os.environ) / "mcp"
-            access = None if entry.has_authorization else ServerAccess(entry, open_credentials, os.environ, folder)
+            access = None if entry.has_authorization else RemoteAccess(entry, open_credentials, os.environ, folder)
             return await connect_http(entry, handler, os.environ, access)
         from ostler.mcp.stdio_connection import connect_stdio
 

@@ -25,7 +25,7 @@ LOCK_SECONDS = 60.0
 POLL_SECONDS = 0.05
 
 
-class ServerAccess:
+class RemoteAccess:
     """The access to one server. What is stored is read once, and again when the server refuses a request."""
 
     def __init__(
