@@ -83,7 +83,9 @@ async def _read_pasted(problem: str) -> str:
         nonlocal data
         more = os.read(descriptor, MAX_LINE)
         data += more
-        if not line.done() and (not more or b"\n" in data or len(data) > MAX_LINE):
+        if not more:  # the input ended; only the browser can answer now
+            loop.remove_reader(descriptor)
+        elif not line.done() and (b"\n" in data or len(data) > MAX_LINE):
             line.set_result(data.decode("utf-8", "replace"))
 
     loop.add_reader(descriptor, read)

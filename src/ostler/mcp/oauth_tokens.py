@@ -46,11 +46,11 @@ def client_of(login: Login) -> Client:
 
 
 def authenticate(client: Client) -> tuple[dict[str, str], Headers]:
-    """Return the form fields and headers with which a client shows who it is."""
+    """Return the form fields and headers with which a client shows who it is. Some servers need the id in the form."""
+    own = {"client_id": client.client_id}
     if client.auth_method == "client_secret_basic" and client.client_secret:
         pair = f"{quote(client.client_id, safe='')}:{quote(client.client_secret, safe='')}"
-        return {}, [("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")]
-    own = {"client_id": client.client_id}
+        return own, [("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")]
     if client.auth_method == "client_secret_post":
         own["client_secret"] = client.client_secret
     return own, []

@@ -144,8 +144,8 @@ class McpToolSource:
         for server in self._servers_without_tools(tool):
             status = server.status
             if status.state in ("failed", "disabled"):
-                detail = f": {status.detail}" if status.detail else ""
-                return ToolError(f"the MCP server {status.name} is {status.state}{detail}", code="server_failed")
+                state = "is disabled" if status.state == "disabled" else f"failed: {status.detail}"
+                return ToolError(f"the MCP server {status.name} {state}", code="server_failed")
         return None
 
     def _servers_without_tools(self, tool: str) -> list[McpServer]:
