@@ -23,6 +23,8 @@ class FakeAuthorizationServer:
         self.clients = {}
         self.answer = {}  # replaces parameters of the redirect
         self.refuses_refresh = self.is_down = False
+        self.hold = None  # an event until which the answer to a refresh is held back
+        self.holding = threading.Event()
         self.lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *args: _Handler(self, *args))
         self._server.daemon_threads = True
@@ -117,7 +119,11 @@ class _Handler(BaseHTTPRequestHandler):
             if self.fake.refuses_refresh or fields["refresh_token"] not in self.fake.refresh_tokens:
                 return 400, {"error": "invalid_grant", "error_description": "the token was used"}
             self.fake.refresh_tokens.remove(fields["refresh_token"])
-            return 200, self.fake.issue(fields["resource"])
+            issued = self.fake.issue(fields["resource"])
+            if self.fake.hold:
+                self.fake.holding.set()
+                self.fake.hold.wait(10)
+            return 200, issued
         asked = self.fake.codes.pop(fields["code"], None)
         digest = base64.urlsafe_b64encode(hashlib.sha256(fields["code_verifier"].encode()).digest()).rstrip(b"=")
         same = asked and all(asked[key] == fields[key] for key in ("client_id", "redirect_uri", "resource"))

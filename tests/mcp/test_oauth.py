@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -318,6 +319,24 @@ class TestRefresh:
         await self.expire(site)
         assert await asyncio.gather(*(call(server) for server in sessions for _ in range(3))) == ["far: hi"] * 12
         assert sum(fields["grant_type"] == "refresh_token" for fields in site.authority.sent("/token")) == 1
+
+    async def test_cancelled_call_does_not_lose_the_new_tokens(self, site):
+        """The authorization server has replaced the refresh token when the call is cancelled."""
+        await site.log_in()
+        server = site.server()
+        await server.client()
+        await self.expire(site)
+        site.authority.hold = threading.Event()
+        running = asyncio.create_task(call(server))
+        await asyncio.to_thread(site.authority.holding.wait, 10)
+        running.cancel()
+        await asyncio.sleep(0)
+        running.cancel()
+        asyncio.get_running_loop().call_soon(site.authority.hold.set)
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert site.login.refresh_token in site.authority.refresh_tokens
+        assert await call(site.server()) == "far: hi"
 
     async def test_refused_refresh_needs_a_login_and_is_not_repeated(self, site):
         await site.log_in()

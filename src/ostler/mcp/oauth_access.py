@@ -4,9 +4,10 @@ import asyncio
 import fcntl
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -23,6 +24,7 @@ from ostler.mcp.server_entry import ServerEntry
 
 LOCK_SECONDS = 60.0
 POLL_SECONDS = 0.05
+T = TypeVar("T")
 
 
 class RemoteAccess:
@@ -76,19 +78,41 @@ class RemoteAccess:
             raise login_needed(self._entry, challenge)
         if not login.refresh_token:
             raise login_needed(self._entry, challenge)
+        renewed = await _uninterrupted(self._refresh(login))
+        if renewed is None:
+            raise login_needed(self._entry, challenge)
+        return renewed
+
+    async def _refresh(self, login: Login) -> Login | None:
+        """Refresh the tokens and store them; None if the authorization server refuses. Raises `BackendError`."""
         try:
             renewed = await refresh_tokens(make_documents(self._entry, self._environ), login)
         except BackendError as error:
             if error.fault.code != "oauth_refused":
                 raise
             await self._store(msgspec.structs.replace(login, refresh_token=""))
-            raise login_needed(self._entry, challenge) from None
+            return None
         await self._store(renewed)
         return renewed
 
     async def _store(self, login: Login) -> None:
         logins = Logins(self._open_credentials())
         await asyncio.to_thread(logins.set, server_identity(self._entry.url), login)
+
+
+async def _uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end even if cancelled: the old refresh token is useless once a new one was issued."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled:
+        task.exception()
+        raise cancelled
+    return task.result()
 
 
 def token_name(entry: ServerEntry) -> CredentialName:
