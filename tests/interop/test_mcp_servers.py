@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 from installer import installed_package, root_folder
+from tests.conftest import at
+
+from ostler.testing.model_server import calls
+from ostler.testing.model_server import text as reply_text
 
 HERE = Path(__file__).parent
 pytestmark = [pytest.mark.slow, pytest.mark.req("MC-1", "MC-6"), pytest.mark.timeout(600)]
@@ -189,3 +193,38 @@ def test_login_at_a_server_of_the_official_sdk(protected_server, tmp_path):
         assert json.loads(done.stdout)["for_model"] == str(2 * number)
     assert "logged out" in run("mcp", "logout", "sdk").stdout
     assert "needs login" in run("mcp", "test", "sdk").stdout
+
+
+@pytest.mark.req("MC-4")
+class TestOffersOfTheReferenceServer:
+    """Resources, prompts and questions of `server-everything`."""
+
+    @pytest.fixture
+    def peer(self, ostler):
+        (ostler.home / ".ostler").mkdir()
+        config = {"mcp": {"peer": {"command": node_server("server-everything")}}, "permission": {"peer_*": "allow"}}
+        (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
+        assert ostler("mcp", "test", "peer").code == 0
+        return ostler
+
+    def prompt(self, peer, models, text):
+        with models.playing(reply_text("ok")) as served:
+            assert peer("run", *at(served), text).code == 0
+            return str([message["content"] for message in served.requests[0].json["messages"][1:]])
+
+    def test_resource_is_attached(self, peer, models):
+        assert "Resource 7: This is a plaintext" in self.prompt(
+            peer, models, "see @peer:demo://resource/dynamic/text/7"
+        )
+
+    def test_prompt_is_a_command(self, peer, models):
+        assert "This is a simple prompt" in self.prompt(peer, models, "/peer:simple-prompt")
+        assert "weather in Rome, Lazio" in self.prompt(peer, models, "/peer:args-prompt city=Rome state=Lazio")
+
+    def test_question_is_asked_in_the_chat(self, peer, models):
+        """The server has this tool only for clients that can ask."""
+        call = calls([("peer_trigger-elicitation-request", {})])
+        with models.playing(call, reply_text("ok")) as served:
+            peer("chat", *at(served), stdin="/mcp restart peer\ngo\nAda\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n")
+            answer = str(served.requests[-1].json["messages"][-1]["content"])
+        assert "Ada" in answer
