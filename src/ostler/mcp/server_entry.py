@@ -11,12 +11,22 @@ DEFAULT_CALL_TIMEOUT = 120.0
 ToolSwitches = tuple[tuple[str, bool], ...]
 
 
+class OAuthEntry(msgspec.Struct, frozen=True):
+    """How to log in to a remote server; without a client id, Ostler registers itself."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    scope: str = ""
+    redirect_port: int = 0
+
+
 class ServerEntry(msgspec.Struct, frozen=True):
     """A configured server. `command` starts a local one, `url` addresses a remote one.
 
     `env` is the complete environment of a local server, `secrets` are values that must not appear in logs. `problem`
     says why the entry cannot be used. `origin` is the file that configures it. With `sandbox`, a local server can write
-    only to `workspace` and a temporary folder, which is also its working directory if `cwd` is empty.
+    only to `workspace` and a temporary folder, which is also its working directory if `cwd` is empty. `oauth` is None
+    if Ostler must not log in to a remote server.
     """
 
     name: str
@@ -37,6 +47,7 @@ class ServerEntry(msgspec.Struct, frozen=True):
     sandbox: bool = False
     network: bool = False
     workspace: str = ""
+    oauth: OAuthEntry | None = None
 
     @property
     def place(self) -> str:
@@ -46,11 +57,12 @@ class ServerEntry(msgspec.Struct, frozen=True):
     @property
     def confinement(self) -> str:
         """Whether a local server runs in the sandbox, for people; empty for a remote one."""
-        if self.url:
-            return ""
-        if not self.sandbox:
-            return "outside the sandbox"
-        return f"in the sandbox, {'with' if self.network else 'without'} network access"
+        return "" if self.url else confinement(self.sandbox, self.network)
+
+    @property
+    def has_authorization(self) -> bool:
+        """Whether the entry itself has an Authorization header."""
+        return any(name.lower() == "authorization" for name in self.headers)
 
     @property
     def digest(self) -> str:
@@ -63,6 +75,13 @@ class ServerEntry(msgspec.Struct, frozen=True):
     def allows_tool(self, tool: str) -> bool:
         """Return whether the entry's switches allow a tool of the server; the last match decides."""
         return next((enabled for glob, enabled in reversed(self.tools) if fnmatchcase(tool, glob)), True)
+
+
+def confinement(sandbox: bool, network: bool) -> str:
+    """Return where a local server runs, for people."""
+    if not sandbox:
+        return "outside the sandbox, with your rights"
+    return f"in the sandbox, {'with' if network else 'without'} network access"
 
 
 def read_switches(value: Mapping[str, bool] | Sequence[str] | None) -> ToolSwitches:

@@ -1,7 +1,7 @@
 """Schema of MCP servers, hooks, ACP agents, Agent Zero and Ostler's server."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -11,6 +11,30 @@ from ostler.settings.secret import Secret
 
 Argv = Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
+Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
+
+
+class OAuthConfig(ConfigSection, frozen=True):
+    """How Ostler logs in to a remote MCP server with OAuth.
+
+    client_id: Id of Ostler at the authorization server, if you registered it there; or the https URL of its metadata.
+    client_secret: Secret of this client, if it has one, preferably as {env:NAME}.
+    scope: Permissions to ask for, separated by spaces; the default is what the server names.
+    redirect_port: Port of http://127.0.0.1:PORT/callback, which a registered client needs; the default is a free port.
+    """
+
+    aliases: ClassVar[Mapping[str, str]] = {
+        "clientId": "client_id",
+        "clientSecret": "client_secret",
+        "scopes": "scope",
+        "callbackPort": "redirect_port",
+        "redirectPort": "redirect_port",
+    }
+
+    client_id: str = ""
+    client_secret: Secret | None = None
+    scope: str = ""
+    redirect_port: Port | None = None
 
 
 class McpConfig(ConfigSection, frozen=True):
@@ -23,7 +47,7 @@ class McpConfig(ConfigSection, frozen=True):
     cwd: Working directory of a local server; the default is the workspace if it is trusted, else the config's folder.
     url: URL of a remote server (streamable HTTP).
     headers: HTTP headers for a remote server, for example Authorization with {env:NAME}.
-    oauth: Settings for OAuth, which is not supported; false if the server needs none.
+    oauth: Settings for `ostler mcp login`; false if Ostler must not log in to the server.
     timeout_ms: Milliseconds to wait for the result of a call; progress restarts the time.
     start_timeout_ms: Milliseconds to wait for the start of the server.
     required: Whether a session waits for the server and fails without it.
@@ -41,7 +65,7 @@ class McpConfig(ConfigSection, frozen=True):
     cwd: str = ""
     url: str = ""
     headers: dict[str, Secret] = msgspec.field(default_factory=dict)
-    oauth: bool | dict[str, Any] = False
+    oauth: bool | OAuthConfig = True
     timeout_ms: PositiveInt | None = None
     start_timeout_ms: PositiveInt | None = None
     required: bool = False

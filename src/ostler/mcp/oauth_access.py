@@ -1,0 +1,145 @@
+"""The Authorization header for a remote server: a stored token, or that of a login, which is renewed when refused."""
+
+import asyncio
+import fcntl
+import hashlib
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ostler.core.credentials import CredentialName, CredentialStore
+from ostler.core.errors import BackendError
+from ostler.http.url import parse_origin
+from ostler.mcp.connection import Challenge
+from ostler.mcp.oauth_discovery import normal_scope, server_identity
+from ostler.mcp.oauth_documents import make_documents
+from ostler.mcp.oauth_errors import login_needed
+from ostler.mcp.oauth_logins import Login, Logins
+from ostler.mcp.oauth_tokens import refresh_tokens
+from ostler.mcp.server_entry import ServerEntry
+
+LOCK_SECONDS = 60.0
+POLL_SECONDS = 0.05
+T = TypeVar("T")
+
+
+class RemoteAccess:
+    """The access to one server. What is stored is read once, and again when the server refuses a request."""
+
+    def __init__(
+        self,
+        entry: ServerEntry,
+        open_credentials: Callable[[], CredentialStore],
+        environ: Mapping[str, str],
+        lock_folder: Path,
+    ) -> None:
+        self._entry = entry
+        self._open_credentials = open_credentials
+        self._environ = environ
+        digest = hashlib.sha256(server_identity(entry.url).encode()).hexdigest()
+        self._lock_file = lock_folder / f"login-{digest[:32]}.lock"
+        self._header: str | None = None
+
+    async def header(self) -> str:
+        """Return the Authorization header; an empty text if nothing is stored."""
+        if self._header is None:
+            self._header = (await asyncio.to_thread(self._read))[0]
+        return self._header
+
+    def _read(self) -> tuple[str, Login | None]:
+        """Return the header, and the login that it is of. A token that the user stored is used first."""
+        store = self._open_credentials()
+        if token := store.get(token_name(self._entry)):
+            return f"Bearer {token}", None
+        login = Logins(store).get(server_identity(self._entry.url)) if self._entry.oauth else None
+        return (f"Bearer {login.access_token}", login) if login else ("", None)
+
+    async def renew(self, refused: str, challenge: Challenge) -> None:
+        """Get another header than the refused one. Raises `LoginNeeded`, or `BackendError` if that fails.
+
+        Only one process at a time does this: a refresh token is often valid once.
+        """
+        async with _locked(self._lock_file):
+            header, login = await asyncio.to_thread(self._read)
+            if header == refused:
+                header = f"Bearer {(await self._renewed(login, challenge)).access_token}"
+            self._header = header
+
+    async def _renewed(self, login: Login | None, challenge: Challenge) -> Login:
+        if login is None:
+            raise login_needed(self._entry, challenge)
+        if challenge.error == "insufficient_scope":
+            missing = normal_scope(login.missing_scope, challenge.scope)
+            await self._store(msgspec.structs.replace(login, missing_scope=missing))
+            raise login_needed(self._entry, challenge)
+        if not login.refresh_token:
+            raise login_needed(self._entry, challenge)
+        renewed = await _uninterrupted(self._refresh(login))
+        if renewed is None:
+            raise login_needed(self._entry, challenge)
+        return renewed
+
+    async def _refresh(self, login: Login) -> Login | None:
+        """Refresh the tokens and store them; None if the authorization server refuses. Raises `BackendError`."""
+        try:
+            renewed = await refresh_tokens(make_documents(self._entry, self._environ), login)
+        except BackendError as error:
+            if error.fault.code != "oauth_refused":
+                raise
+            await self._store(msgspec.structs.replace(login, refresh_token=""))
+            return None
+        await self._store(renewed)
+        return renewed
+
+    async def _store(self, login: Login) -> None:
+        logins = Logins(self._open_credentials())
+        await asyncio.to_thread(logins.set, server_identity(self._entry.url), login)
+
+
+async def _uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end even if cancelled: the old refresh token is useless once a new one was issued."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled:
+        task.exception()
+        raise cancelled
+    return task.result()
+
+
+def token_name(entry: ServerEntry) -> CredentialName:
+    """Return the name of a server's token. It belongs to the host, so no other host gets it."""
+    origin = parse_origin(entry.url)
+    return CredentialName("mcp", f"{origin.scheme}://{origin.authority}")
+
+
+@asynccontextmanager
+async def _locked(file: Path) -> AsyncIterator[None]:
+    """Lock a file against other processes. Waits without blocking, so that the wait can be cancelled."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        async with asyncio.timeout(LOCK_SECONDS):
+            while not _try_lock(descriptor):  # noqa: ASYNC110 - another process holds the lock
+                await asyncio.sleep(POLL_SECONDS)
+        yield
+    except TimeoutError:
+        raise BackendError(f"another process keeps {file} locked", code="timeout") from None
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
