@@ -179,7 +179,7 @@ _SHOW_ONLY_NAMES = frozenset({"ls", "stat", "test", "[", "realpath", "basename",
 
 def _read_needs(analysis: "Analysis", parts: "Sequence[SimpleCommand]", workspace: Workspace) -> list[Need]:
     """Return a need for each file of the workspace that a command names, because it may show the content."""
-    parts = [part for part in parts if part.words[0] not in _SHOW_ONLY_NAMES]
+    parts = [part for part in parts if part.words and part.words[0] not in _SHOW_ONLY_NAMES]
     named = [*analysis.input_paths, *analysis.script_paths, *(path for part in parts for path in part.paths)]
     matched = [path for part in parts for pattern in part.patterns for path in _first_matches(pattern)]
     written = set(analysis.redirected_paths)

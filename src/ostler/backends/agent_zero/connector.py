@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from ostler.backends.agent_zero.connector_calls import OperationRunner
-from ostler.backends.agent_zero.connector_operations import exec_seconds_of
 from ostler.backends.agent_zero.connector_server import LOGIN_HINT, ConnectorServer
 from ostler.backends.agent_zero.connector_socket import ConnectorSocket
 from ostler.backends.agent_zero.transport import TransportStart, TurnListener, ZeroMessage
@@ -199,7 +198,8 @@ class ConnectorTransport:
             "remote_files": {"enabled": True, "write_enabled": True, "mode": "read_write"},
             "remote_exec": {"enabled": self._settings.allow_shell},
         }
-        self._operations.exec_seconds = exec_seconds_of(await self._socket.call("connector_hello", hello))
+        config = (await self._socket.call("connector_hello", hello)).get("exec_config")
+        self._operations.exec_config = config if isinstance(config, dict) else {}
 
     async def _reconnect(self) -> None:
         """Connect again and continue after the last event. Raises `BackendError` after several attempts."""
