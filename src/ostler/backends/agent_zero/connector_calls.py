@@ -18,7 +18,7 @@ class OperationRunner:
         self,
         listener: TurnListener,
         send: Callable[[str, dict[str, Any]], None],
-        on_failure: Callable[[OstlerError], None],
+        on_failure: Callable[[BaseException], None],
     ) -> None:
         self.exec_config: dict[str, Any] = {}  # of the server
         self._listener = listener
@@ -68,6 +68,9 @@ class OperationRunner:
         except asyncio.CancelledError:
             self._reply(event, refusal(members, "the user cancelled the turn"))
             raise
+        except Exception as error:
+            self._on_failure(error)
+            reply = refusal(members, "Ostler failed; the user was told")
         self._reply(event, reply)
 
     def _reply(self, event: str, reply: dict[str, Any]) -> None:

@@ -80,9 +80,7 @@ class _ShellSession:
     async def read(self, jobs: BackgroundJobs) -> int:
         """Take the new output of the running command and notice its end. Return how many bytes arrived."""
         _, job = await jobs.read(self.job, 0)
-        with open(job.log, "rb") as log:
-            log.seek(self._position)
-            new = log.read()
+        new = _read_from(job.log, self._position)
         self._position += len(new)
         self._output.feed(new)
         end = read_end(self._output.text()) if new else None
@@ -262,6 +260,12 @@ def _result(params: ConnectorShellParams, session: _ShellSession, message: str) 
     summary = f"exit {code}" if code is not None else message
     blocks = (DisplayText(output, "output"),) if output else ()
     return ToolResult("", "failed" if failed else "ok", output, Display(summary, blocks), data)
+
+
+def _read_from(path: str, position: int) -> bytes:
+    with open(path, "rb") as log:
+        log.seek(position)
+        return log.read()
 
 
 def _new_buffer() -> HeadTail:
