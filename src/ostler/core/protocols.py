@@ -185,6 +185,8 @@ class CommandRequest(msgspec.Struct, frozen=True):
     """A command to run. `on_output` receives output as it arrives; `network` allows network access.
 
     With `read_only`, it must run in a sandbox in which the workspace is read-only.
+    For background commands: with `interactive` the input stays open; a `script` is run instead of the command and gets
+    it as its first argument.
     """
 
     command: str
@@ -194,6 +196,8 @@ class CommandRequest(msgspec.Struct, frozen=True):
     on_output: Callable[[str], None] | None = None
     network: bool = False
     read_only: bool = False
+    interactive: bool = False
+    script: str = ""
 
 
 class CommandResult(msgspec.Struct, frozen=True):
@@ -221,6 +225,9 @@ class BackgroundJobs(Protocol):
 
     async def read(self, job_id: str, wait: float) -> tuple[str, BackgroundJob]:
         """Return the output since the last read, after at most `wait` seconds or when the command ends."""
+
+    def write(self, job_id: str, text: str) -> None:
+        """Send text to the input of an interactive command. Raises `ToolError` if it does not read it."""
 
     async def stop(self, job_id: str) -> BackgroundJob: ...
 

@@ -82,7 +82,12 @@ class SessionShell:
     async def start(self, request: CommandRequest) -> str:
         policy = await self._policy_for(request)
         return await self._ensure_processes().start_background(
-            request.command, cwd=request.cwd, env=request.env, policy=policy
+            request.command,
+            cwd=request.cwd,
+            env=request.env,
+            policy=policy,
+            script=request.script,
+            interactive=request.interactive,
         )
 
     def is_busy(self) -> bool:
@@ -95,6 +100,9 @@ class SessionShell:
     async def read(self, job_id: str, wait: float) -> tuple[str, BackgroundJob]:
         output = await self._ensure_processes().read_background(job_id, wait)
         return output.text, output.job
+
+    def write(self, job_id: str, text: str) -> None:
+        self._ensure_processes().write_background(job_id, text.encode("utf-8", "replace"))
 
     async def stop(self, job_id: str) -> BackgroundJob:
         return await self._ensure_processes().stop_background(job_id)

@@ -14,9 +14,11 @@ from ostler.testing.session_fixture import make_prompt, open_test_session, run_t
 from ostler.tools.bash import BashTool
 from ostler.tools.patch import PatchTool
 from ostler.tools.protocol.connector_files import ConnectorReadTool, ConnectorWriteTool
+from ostler.tools.protocol.connector_shell import ConnectorShellTool
 from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
 
 pytestmark = pytest.mark.req("AZ-7")
+LISTS = ("agents_list", "projects", "model_presets", "launcher_gateway_status")
 
 
 def make_backend(server, login=None, has_key=False, **settings):
@@ -31,7 +33,7 @@ def make_backend(server, login=None, has_key=False, **settings):
 
 
 async def open_session(server, tmp_path, journal=None, **options):
-    tools = [ConnectorReadTool(), ConnectorWriteTool(), PatchTool(), BashTool()]
+    tools = [ConnectorReadTool(), ConnectorWriteTool(), PatchTool(), ConnectorShellTool(BashTool())]
     return await open_test_session(make_backend(server, **options), tools, make_workspace(tmp_path), journal=journal)
 
 
@@ -70,7 +72,7 @@ async def test_answer_grows_in_place_and_conversation_is_continued_after_reopeni
     assert ended.reason == "done"
     assert (texts(first), texts(second), texts(third)) == (["Hello."], ["Again."], ["Again."])
     assert [message["message"] for message in server.messages] == ["hi", "more", "third"]
-    assert [route for route, _ in server.posts] == ["chat_create"]
+    assert [route for route, _ in server.posts].count("chat_create") == 1
     assert server.subscriptions[-1]["from"] > 0
     assert server.hellos[0]["host"] == "this-host" and server.hellos[0]["remote_exec"] == {"enabled": False}
 
@@ -121,6 +123,28 @@ async def test_file_operations_run_through_the_tool_host(tmp_path):
     assert next(event.title for event in events if isinstance(event, ToolCalled)) == "connector_read on this-host"
 
 
+async def test_patch_of_a_file_that_was_not_read_or_has_changed_names_the_code_of_the_server(tmp_path):
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    edits = [{"from": 1, "to": 1, "content": "ONE\n"}]
+    seen = []
+
+    async def turn(server):
+        seen.append(await server.operation("connector_file_op", "1", op="patch", path="a.txt", edits=edits))
+        seen.append(await server.operation("connector_file_op", "2", op="read", path="a.txt"))
+        (tmp_path / "a.txt").write_text("changed\n")
+        seen.append(await server.operation("connector_file_op", "3", op="patch", path="a.txt", edits=edits))
+        seen.append(await server.operation("connector_file_op", "4", op="read", path="a.txt"))
+        seen.append(await server.operation("connector_file_op", "5", op="patch", path="a.txt", edits=edits))
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path)
+        await run_turn(session, "hi")
+        await session.aclose()
+    assert [result["ok"] for result in seen] == [False, True, False, True, True], seen
+    assert [seen[0]["code"], seen[2]["code"]] == ["patch_need_read", "patch_stale_read"]
+    assert (tmp_path / "a.txt").read_text() == "ONE\n"
+
+
 @pytest.mark.parametrize(
     ("name", "members"),
     [
@@ -143,10 +167,7 @@ async def test_operation_is_refused_and_changes_nothing(name, members, tmp_path)
     seen = []
 
     async def turn(server):
-        await server.emit(name, {"op_id": "1", "context_id": server.context_id, **members})
-        while "1" not in server.results:
-            await asyncio.sleep(0.01)
-        seen.append(server.results["1"])
+        seen.append(await server.operation(name, "1", **members))
 
     async with ConnectorDouble(turn) as server:
         session = await open_session(server, root)
@@ -157,22 +178,38 @@ async def test_operation_is_refused_and_changes_nothing(name, members, tmp_path)
     assert (root / "a.txt").read_text() == "one\n"
 
 
-async def test_commands_run_as_calls_of_the_shell_tool(tmp_path):
+async def test_commands_run_in_shell_sessions_through_the_tool_host(tmp_path):
+    (tmp_path / "sub").mkdir()
     seen = []
+    quick = {"first_output_timeout": 0.2, "between_output_timeout": 0.2, "max_exec_timeout": 20, "dialog_timeout": 0.2}
 
     async def turn(server):
-        seen.append(await server.operation("connector_exec_op", "1", runtime="terminal", code="echo hi; exit 3"))
-        seen.append(await server.operation("connector_exec_op", "2", runtime="python", code="print('it''s', 6 * 7)"))
-        seen.append(await server.operation("connector_exec_op", "3", runtime="reset"))
+        async def run(op_id, **members):
+            seen.append(await server.operation("connector_exec_op", op_id, **members))
+
+        await run("1", runtime="terminal", session=0, code="cd sub; X=5; echo hi; exit 3")
+        await run("2", runtime="python", session=0, code="import os; print('it''s', os.path.basename(os.getcwd()))")
+        await run("3", runtime="terminal", session="0", code="echo $X; read y; echo got $y", timeouts=quick)
+        await run("4", runtime="input", session=0, keyboard="ls")
+        await run("5", runtime="output", session=0)
+        await run("6", runtime="terminal", session=0, code="pwd", reset=True)
+        await run("7", runtime="nodejs", session=1, code="console.log(6 * 7)")
+        await run("8", runtime="reset", session=0)
 
     async with ConnectorDouble(turn) as server:
         session = await open_session(server, tmp_path)
         events, _ = await run_turn(session, "hi")
         await session.aclose()
-    assert [result["ok"] for result in seen] == [True] * 3, seen
-    assert "hi" in seen[0]["result"]["output"] and seen[0]["result"]["exit_code"] == 3
-    assert "its 42" in seen[1]["result"]["output"]
-    assert len([event for event in events if isinstance(event, ToolFinished)]) == 2
+    assert [result["ok"] for result in seen] == [True] * 8, seen
+    results = [result["result"] for result in seen]
+    assert results[0]["output"] == "hi" and results[0]["exit_code"] == 3 and seen[0]["host"] == "this-host"
+    assert results[1]["output"] == "its sub"
+    assert results[2]["output"] == "5" and results[2]["running"] is True
+    assert results[3]["output"] == "got ls" and results[3]["running"] is False
+    assert results[4]["output"] == "got ls" and results[4]["message"] == "Session 0 completed."
+    assert results[5]["output"] == str(tmp_path) and results[6]["output"] == "42"
+    assert "reset" in results[7]["message"]
+    assert len([event for event in events if isinstance(event, ToolFinished)]) == 8
 
 
 async def test_operation_between_turns_is_refused(tmp_path):
@@ -249,8 +286,8 @@ async def test_commands_and_options_of_the_connector(tmp_path):
         await run_turn(session, "/terminate")
         await run_turn(session, "new")
         await session.aclose()
-    assert any("tokens: 1234" in text for text in notices(events))
-    routes = [route for route, _ in server.posts]
+    assert any("1,234 of 100,000 tokens" in text for text in notices(events))
+    routes = [route for route, _ in server.posts if route not in LISTS]
     settings = ["agent_profile_set", "model_switcher"]
-    assert routes[:6] == ["chat_create", *settings, "token_status", "compact_chat", "chat_delete"]
-    assert routes[6] == "chat_create"
+    assert routes[:7] == ["chat_create", "token_status", *settings, "token_status", "compact_chat", "chat_delete"]
+    assert routes[7:10] == ["chat_create", *settings]

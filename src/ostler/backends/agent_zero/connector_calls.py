@@ -4,15 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from ostler.backends.agent_zero.connector_operations import (
-    DEFAULT_EXEC_SECONDS,
-    operation_reply,
-    read_operation,
-    refusal,
-)
+from ostler.backends.agent_zero.connector_operations import operation_reply, read_operation, refusal
 from ostler.backends.agent_zero.transport import TurnListener
 from ostler.core.errors import BackendError, OstlerError, ToolError
-from ostler.wire.agent_zero.zero_events import ZeroToolRequest
 
 MAX_RUNNING = 32
 
@@ -24,9 +18,9 @@ class OperationRunner:
         self,
         listener: TurnListener,
         send: Callable[[str, dict[str, Any]], None],
-        on_failure: Callable[[OstlerError], None],
+        on_failure: Callable[[BaseException], None],
     ) -> None:
-        self.exec_seconds = DEFAULT_EXEC_SECONDS
+        self.exec_config: dict[str, Any] = {}  # of the server
         self._listener = listener
         self._send = send
         self._on_failure = on_failure
@@ -64,11 +58,8 @@ class OperationRunner:
 
     async def _run(self, event: str, members: dict[str, Any]) -> None:
         try:
-            operation = read_operation(event, members, self.exec_seconds)
-            if isinstance(operation, ZeroToolRequest):
-                reply = operation_reply(members, await self._listener.run_tool(operation))
-            else:
-                reply = operation
+            request = read_operation(event, members, self.exec_config)
+            reply = operation_reply(members, await self._listener.run_tool(request))
         except ToolError as error:
             reply = refusal(members, str(error))
         except OstlerError as error:
@@ -77,6 +68,9 @@ class OperationRunner:
         except asyncio.CancelledError:
             self._reply(event, refusal(members, "the user cancelled the turn"))
             raise
+        except Exception as error:
+            self._on_failure(error)
+            reply = refusal(members, "Ostler failed; the user was told")
         self._reply(event, reply)
 
     def _reply(self, event: str, reply: dict[str, Any]) -> None:
