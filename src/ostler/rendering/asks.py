@@ -84,7 +84,8 @@ def _need_lines(need: Need, title: str, paint: Styler) -> list[str]:
     """Render a need, unless the title already shows it."""
     if title.partition(" ")[2] == need.subject and need.danger == "ordinary":
         return []
-    return [paint(line, "dim") for line in _hanging_lines(f"  needs {need.key}: ", need.subject)]
+    verb = "runs" if need.key == "bash" else f"needs {need.key}:"
+    return [paint(line, "dim") for line in _hanging_lines(f"  {verb} ", need.subject)]
 
 
 def _impact_lines(permission: Permission) -> list[str]:

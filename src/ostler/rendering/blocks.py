@@ -1,7 +1,7 @@
 """Renders finished transcript blocks as sanitised lines (PLAN, TOOL, ANSWER)."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ostler.core.display import DisplayBlock, DisplayChecklist, DisplayDiff, DisplayFields, DisplayText
 from ostler.core.tools import CALLS_THAT_CANNOT_RUN, ToolCall
@@ -50,8 +50,10 @@ def render_block(block: TranscriptBlock, paint: Styler) -> list[str]:
             return []
 
 
-def render_call(call: ToolCall, paint: Styler, title: str = "", *, full: bool = False) -> str:
+def render_call(call: ToolCall, paint: Styler, title: str = "", *, full: bool = False, as_words: bool = False) -> str:
     """Render the line of a call, `⏺ name (title) arguments`; the title only if it differs from the name.
+
+    With `as_words`, short arguments are shown as words and not as JSON.
 
     A call by a qualified name, as in the XNL dialect, is shown by that name, with its arguments as an object.
     """
@@ -70,9 +72,21 @@ def render_call(call: ToolCall, paint: Styler, title: str = "", *, full: bool = 
     shown = {MAIN_ARGUMENTS[call.tool]: main} if readable else call.arguments
     is_words = readable and not is_qualified
     arguments = " ".join(str(main).split()) if is_words else json.dumps(shown, ensure_ascii=False)
+    if as_words and not (full or is_words or is_qualified) and all(map(_is_word, shown.values())):
+        arguments = " ".join(_argument_words(shown))
     if len(arguments) > ARGUMENTS_WIDTH and not full:
         arguments = arguments[: ARGUMENTS_WIDTH - 1] + "…"
     return f"{line} {paint(sanitise(arguments), 'dim')}"
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and "\n" not in value)
+
+
+def _argument_words(arguments: Mapping[str, object]) -> Iterator[str]:
+    """Yield the first argument, which is the path or the pattern, and the others with their names."""
+    for number, (name, value) in enumerate(arguments.items()):
+        yield str(value) if number == 0 else f"{name}={value}"
 
 
 def _render_unread_call(call: ToolCall, paint: Styler, *, full: bool) -> str:

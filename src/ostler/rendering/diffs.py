@@ -6,7 +6,7 @@ from ostler.rendering.style import Styler
 from ostler.text.diff import word_diff
 from ostler.text.sanitise import escape_invisible
 
-LINE_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+LINE_STYLES = {"+": "added_line", "-": "removed_line", "@": "cyan"}
 WORD_STYLES = {"+": "added", "-": "removed"}
 MAX_COMPARED_LENGTH = 500
 MAX_COMPARED_LINES = 50

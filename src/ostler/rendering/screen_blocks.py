@@ -118,7 +118,7 @@ def _render_thought(text: str, paint: Styler, fold: Fold) -> list[str]:
 def _render_call(block: CallBlock, paint: Styler, fold: Fold) -> list[str]:
     is_manual = block.call is not None and block.call.origin == "person"
     full = fold == "full" or (is_manual and fold == "short")
-    head = render_call(block.call, paint, block.title, full=fold == "full") if block.call else ""
+    head = render_call(block.call, paint, block.title, full=fold == "full", as_words=True) if block.call else ""
     columns = paint.columns()
     rows = wrap(head, columns, CALL_INDENT) if columns > 0 else [head]
     if not block.final:

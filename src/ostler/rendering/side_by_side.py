@@ -53,12 +53,12 @@ def _render_group(group: list[str], paint: Styler, half: int) -> Iterator[str]:
 
 def _render_pair(old: str, new: str, paint: Styler, half: int) -> Iterator[str]:
     for left, right in zip_longest(_fold(old, half), _fold(new, half), fillvalue=""):
-        padding = " " * (half - width(left))
-        yield f"{_paint_side(left, old, paint)}{padding}{paint(DIVIDER, 'dim')}{_paint_side(right, new, paint)}"
+        left += " " * (half - width(left))
+        yield f"{_paint_side(left, old, paint)}{paint(DIVIDER, 'dim')}{_paint_side(right, new, paint)}"
 
 
 def _paint_side(text: str, line: str, paint: Styler) -> str:
-    style = {"-": "red", "+": "green"}.get(line[:1])
+    style = {"-": "removed_line", "+": "added_line"}.get(line[:1])
     return paint(text, style) if style else text
 
 

@@ -17,11 +17,24 @@ _DARK = {
     "cyan": "36",
     "added": "1;32",
     "removed": "1;31",
+    "added_line": "32",
+    "removed_line": "31",
 }
 # On a white background, yellow and cyan are unreadable and dim is too faint.
-_LIGHT = {**_DARK, "dim": "90", "yellow": "35", "cyan": "34", "green": "38;5;22", "added": "1;38;5;22"}
+_LIGHT = {
+    **_DARK,
+    "dim": "90",
+    "yellow": "35",
+    "cyan": "34",
+    "green": "38;5;22",
+    "added": "1;38;5;22",
+    "added_line": "38;5;22",
+}
 _MONO = {**dict.fromkeys(_DARK, ""), "bold": "1", "dim": "2", "underline": "4", "added": "1", "removed": "1;4"}
+# The full-screen client gives diffs backgrounds, so their styles need codes of their own; 22 changes nothing here.
+_SCREEN = {**_DARK, "added": "22;1;32", "removed": "22;1;31", "added_line": "22;32", "removed_line": "22;31"}
 THEMES = {"dark": _DARK, "light": _LIGHT, "mono": _MONO}
+_CODES = {**THEMES, "screen": _SCREEN}
 
 
 class Styler:
@@ -31,12 +44,12 @@ class Styler:
         """`columns` returns the current width of the window, or 0 if lines must not be wrapped."""
         self.columns = columns
         self.enabled = enabled
-        self.theme = theme if theme in THEMES else "dark"
+        self.theme = theme if theme in _CODES else "dark"
 
     def __call__(self, text: str, *styles: str) -> str:
         if not self.enabled or not text:
             return text
-        codes = ";".join(filter(None, (THEMES[self.theme][style] for style in styles)))
+        codes = ";".join(filter(None, (_CODES[self.theme][style] for style in styles)))
         return f"\x1b[{codes}m{text}\x1b[0m" if codes else text
 
 

@@ -112,7 +112,7 @@ def test_approval_request_is_complete_and_escapes_invisible_characters():
     )
     permission = Permission("run ls\x1b[2J", (Need("bash", "rm y", "confirm", "it deletes y"),), preview, reason="why")
     shown = "\n".join(render_ask(PermissionAsked("a", permission, once_only=True), PLAIN))
-    for part in ("? run ls\\x1b[2J", "+new 98<U+202E>", "--- old", "needs bash: rm y", "impact: it deletes y"):
+    for part in ("? run ls\\x1b[2J", "+new 98<U+202E>", "--- old", "runs rm y", "impact: it deletes y"):
         assert part in shown, part
     assert "the model's reason: why" in shown
     assert "only be allowed once" in shown
@@ -123,5 +123,5 @@ def test_approval_request_is_complete_and_escapes_invisible_characters():
 def test_approval_request_lists_every_part_of_a_command():
     needs = (Need("bash", "make x"), Need("bash", "wc -l"))
     parts = render_ask(PermissionAsked("a", Permission("run make x | wc -l", needs)), PLAIN)
-    assert parts == ["? run make x | wc -l", "  needs bash: make x", "  needs bash: wc -l"]
+    assert parts == ["? run make x | wc -l", "  runs make x", "  runs wc -l"]
     assert render_ask(PermissionAsked("a", Permission("run make x", needs[:1])), PLAIN) == ["? run make x"]

@@ -81,7 +81,7 @@ async def open_overview(user):
 
 
 def shown_rows(user):
-    return [(item.mark, item.label) for item in user.app.screen.query_one("#choices")._items]
+    return [(item.mark, item.label) for item in user.app.screen.query_one("#choices").items]
 
 
 @pytest.mark.req("TU-9", "TU-3")

@@ -12,7 +12,8 @@ from textual.color import Color
 
 from ostler.core.sessions import SessionSummary
 from ostler.frontends.tui.projects import StoredState
-from ostler.frontends.tui.themes import MIN_CONTRAST, contrast, own_themes
+from ostler.frontends.tui.palettes import MIN_CONTRAST, contrast
+from ostler.frontends.tui.themes import own_themes
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import ASK_ALL
 

@@ -13,6 +13,11 @@ class KeyAction(msgspec.Struct, frozen=True):
     description: str
     group: str = "general"
 
+    @property
+    def title(self) -> str:
+        """The description as a title."""
+        return self.description[:1].upper() + self.description[1:]
+
 
 ACTIONS = (
     KeyAction("newline", "alt+enter,shift+enter,ctrl+j", "new line (or \\ before Enter)", "input"),

@@ -13,6 +13,7 @@ from ostler.core.events import (
     PermissionAsked,
     QuestionAnswered,
     QuestionAsked,
+    SessionOpened,
     TextDelta,
     ThoughtDelta,
     TurnEnded,
@@ -48,6 +49,13 @@ EXIT_HINT = "press Ctrl-C again to quit"
 NEW_SESSION_HINT = "new sessions use it; start one with /new"
 SLICE_SECONDS = 0.008  # how long stored events are read before keys are handled again
 ALERT_AFTER_SECONDS = 5.0
+PLAIN_OUTCOMES = ("allow", "deny", "cancel")  # the result of the call shows these
+
+
+def elapsed(seconds: float) -> str:
+    """Return a duration in words, such as `12 s` or `3:05 min`."""
+    whole = int(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60}:{whole % 60:02d} min"
 
 
 class ChatView(Protocol):
@@ -91,6 +99,7 @@ class SessionController:
         self.waiting = ""  # why the model or agent is silent
         self.turn_started_at = 0.0
         self.last_turn = ""  # how the last turn ended
+        self.news = ""  # the last event in words, or how the last turn ended
         self.environment_labels: Sequence[str] = ()
         self._view = view
         self.model = model
@@ -146,7 +155,8 @@ class SessionController:
                 self._view.show_status()
             return
         self.commands.on_event(envelope)
-        self.feed.on_event(envelope)
+        if self.feed.on_event(envelope) and not isinstance(event, SessionOpened):
+            self.news = self.feed.last
         self.waiting = wait_notice(event)
         self._close_or_add_request(event)
         self.turns.on_event(event)
@@ -154,7 +164,7 @@ class SessionController:
 
     def _close_or_add_request(self, event: Event) -> None:
         closed = self.requests.on_event(event)
-        if closed:
+        if closed and closed.outcome not in PLAIN_OUTCOMES:
             self.model.add(LinesBlock(f"{closed.id}/outcome", True, (f"  → {closed.outcome}",), ("dim",)))
         if closed or isinstance(event, PermissionAsked | QuestionAsked):
             self._view.show_requests()
@@ -180,6 +190,8 @@ class SessionController:
 
     def _on_turn_end(self, reason: str) -> None:
         self.last_turn = reason
+        took = elapsed(time.monotonic() - self.turn_started_at)
+        self.news = f"done in {took}" if reason == "done" else f"{reason} after {took}"
         self.environment_labels = self.services.environment_labels()
         if reason == "cancelled" and (unsent := self.turns.drain()):
             self._view.restore_draft(unsent)

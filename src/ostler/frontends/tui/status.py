@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from ostler.core.display import DisplayText
 from ostler.frontends.tui.keys import KeyTable
 from ostler.frontends.tui.live_sessions import OtherSessions
-from ostler.frontends.tui.session_controller import EXIT_HINT, SessionController
+from ostler.frontends.tui.session_controller import EXIT_HINT, SessionController, elapsed
+from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.frontends.tui.widgets.status_cards import StatusCard
 from ostler.rendering.blocks import TODO_MARKS
-from ostler.rendering.style import Styler
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-PAINT = Styler(True, "dark")
 NO_OTHERS = OtherSessions()
 FOOTER = (
     ("help", "help"),
     ("palette", "commands"),
     ("sessions", "sessions"),
     ("next_mode", "mode"),
-    ("newline", "new line"),
     ("panel", "panel"),
+    ("search", "search"),
+    ("newline", "new line"),
     ("quit", "quit"),
 )
 
@@ -40,7 +40,7 @@ def status_cards(controller: SessionController, project: str, others: OtherSessi
     mode = usage.option("mode") or "ask"
     title = _clean(session.state.title) or "new session"
     cards = [
-        StatusCard("STATE", state, style),
+        StatusCard("STATE", f"● {state}", style),
         StatusCard("OTHERS", str(others), "yellow" if others.waiting else "green") if others else None,
         StatusCard("MODEL", _clean(usage.option("model")) or session.info.backend, max_columns=28),
         StatusCard("CONTEXT", usage.context_usage, share=share),
@@ -52,10 +52,10 @@ def status_cards(controller: SessionController, project: str, others: OtherSessi
         else None,
         StatusCard("GIT", _clean(branch), max_columns=24) if branch else None,
         StatusCard("SANDBOX", _clean(sandbox)) if sandbox else None,
+        StatusCard("PROJECT", _clean(project), max_columns=24),
+        StatusCard("SESSION", title, max_columns=40, min_columns=12),
         StatusCard("AGENT", _clean(agent)) if (agent := usage.option("agent")) else None,
         StatusCard("BACKEND", session.info.backend),
-        StatusCard("PROJECT", _clean(project), max_columns=24),
-        StatusCard("SESSION", title, max_columns=40),
     ]
     return [card for card in cards if card is not None]
 
@@ -77,9 +77,9 @@ def activity_line(controller: SessionController, model: TranscriptModel, columns
         return PAINT(EXIT_HINT, "yellow")
     queued = f" · {turns.queued} queued" if turns.queued else ""
     if not turns.busy:
-        return PAINT(clip(f"{controller.feed.last}{queued}", max(columns - 4, 8)), "dim")
-    seconds = int(time.monotonic() - controller.turn_started_at) if turns.in_turn else 0
-    head = f"{SPINNER[frame % len(SPINNER)]} {_elapsed(seconds)}{queued} · Esc cancels"
+        return PAINT(clip(f"{controller.news}{queued}", max(columns - 4, 8)), "dim")
+    seconds = time.monotonic() - controller.turn_started_at if turns.in_turn else 0
+    head = f"{SPINNER[frame % len(SPINNER)]} {elapsed(seconds)}{queued} · Esc cancels"
     detail = "" if controller.requests else _detail(controller, model)
     return PAINT(head, "cyan") + PAINT(clip(f"  {detail}" if detail else "", max(columns - len(head) - 3, 0)), "dim")
 
@@ -118,33 +118,33 @@ def _todo_line(status: str, content: str, columns: int) -> str:
     return PAINT(text, *{"completed": ("dim",), "in_progress": ("bold",)}.get(status, ()))
 
 
-def welcome_lines(project: str) -> Sequence[str]:
+def welcome_lines(project: str, keys: KeyTable) -> Sequence[str]:
     """Return what an empty transcript shows."""
+    hints = (
+        (("Enter", "send"), ("@", "attach a file")),
+        ((keys.label("newline"), "new line"), ("/", "commands")),
+        ((keys.label("next_mode"), "mode"), ("!", "run a command")),
+        ((keys.label("help"), "all keys"), (keys.label("sessions"), "sessions")),
+    )
     return [
-        PAINT("Ostler", "bold"),
-        PAINT(sanitise(project), "dim"),
+        PAINT("Ostler", "bold", "blue") + PAINT(f"  {sanitise(project)}", "dim"),
         "",
-        PAINT("Type what you want done.", "dim"),
-        _hints("Enter", " sends it, ", "Alt-Enter", " starts a new line"),
-        _hints("@", " attaches a file, ", "/", " lists commands"),
-        _hints("F1", " shows all keys, ", "F2", " all commands"),
+        "Type what you want done. For example:",
+        PAINT("  explain how this project is built", "dim", "italic"),
+        PAINT("  find out why the last test fails, and fix it", "dim", "italic"),
+        "",
+        *(_hint_pair(*left, 10, 12) + _hint_pair(*right, 4, 0) for left, right in hints),
     ]
 
 
-def _hints(*parts: str) -> str:
-    """Return keys and what they do, alternately."""
-    return "".join(text if number % 2 == 0 else PAINT(text, "dim") for number, text in enumerate(parts))
-
-
-def _elapsed(seconds: int) -> str:
-    return f"{seconds} s" if seconds < 60 else f"{seconds // 60}:{seconds % 60:02d}"
+def _hint_pair(key: str, label: str, key_columns: int, label_columns: int) -> str:
+    return PAINT(f"{key:<{key_columns}} ", "cyan") + PAINT(f"{label:<{label_columns}}", "dim")
 
 
 def _clean(text: str) -> str:
     return " ".join(sanitise(text).split())
 
 
-def footer_line(keys: KeyTable) -> str:
-    """Return the row that names the most important keys."""
-    shown = (("Enter", "send"), *((keys.label(name), label) for name, label in FOOTER))
-    return "  ".join(f"{PAINT(key, 'cyan')} {label}" for key, label in shown if key)
+def footer_hints(keys: KeyTable) -> list[tuple[str, str]]:
+    """Return the most important keys and what they do."""
+    return [("Enter", "send"), *((keys.label(name), label) for name, label in FOOTER)]

@@ -10,11 +10,13 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from ostler.rendering.style import Styler
 from ostler.text.width import width
 
+PAINT = Styler(True, "screen")
 _CODE = re.compile(r"\x1b\[([\d;]*)m")
 TAB = "    "
-# The codes of `Styler` with the theme `dark`, and the style that each names.
+# The codes of `Styler` with the theme `screen`, and the style that each names.
 CODE_NAMES = {
     "1": "bold",
     "2": "dim",
@@ -27,6 +29,7 @@ CODE_NAMES = {
     "35": "magenta",
     "36": "cyan",
 }
+DIFF_NAMES = {"22;32": "added_line", "22;31": "removed_line", "22;1;32": "added", "22;1;31": "removed"}
 
 
 class StripMaker:
@@ -37,17 +40,30 @@ class StripMaker:
         self.base = base
         self._palette = palette
         self._styles: dict[str, Style] = {"0": base, "": base}
+        self._fills: dict[Style, Style] = {}  # styles of changed lines, and the style of the rest of their row
+        for code, name in DIFF_NAMES.items():
+            self._styles[code] = self.style(name)
+            self._fills[self._styles[code]] = self.style("added_line" if "32" in code else "removed_line")
 
     def style(self, name: str) -> Style:
         return self.base + self._palette.get(name, Style())
 
     def make(self, line: str, columns: int) -> list[Strip]:
-        """Return the line in strips of at most `columns`; usually one."""
+        """Return the line in strips of at most `columns`; usually one. Changed lines of a diff fill their row."""
         segments = list(self._segments(line))
         length = sum(segment.cell_length for segment in segments)
         if length <= columns or columns <= 0:
-            return [Strip(segments, length)]
-        return list(_fold(segments, columns))
+            return [self._filled(Strip(segments, length), columns)]
+        return [self._filled(strip, columns) for strip in _fold(segments, columns)]
+
+    def _filled(self, strip: Strip, columns: int) -> Strip:
+        last = strip._segments[-1].style if strip._segments else None
+        fill = self._fills.get(last) if last and strip.cell_length < columns else None
+        return strip.extend_cell_length(columns, fill) if fill else strip
+
+    def tinted(self, name: str) -> "StripMaker":
+        """Return a maker whose plain text has the style of this name."""
+        return StripMaker(self.style(name), self._palette)
 
     def _segments(self, line: str) -> Iterator[Segment]:
         text, *rest = _CODE.split(line.replace("\t", TAB) if "\t" in line else line)

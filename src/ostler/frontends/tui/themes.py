@@ -3,15 +3,10 @@
 from functools import cache
 from typing import NamedTuple
 
-from rich.style import Style
 from textual.app import App
-from textual.color import Color, ColorParseError
 from textual.theme import Theme
-from textual.widget import Widget
 
 DEFAULT_THEME = "studio-dark"
-MIN_CONTRAST = 4.5  # AA of WCAG for text
-BLEND_STEPS = 20
 # Names of the line client and of other programs.
 ALIASES = {
     "default": "studio-dark",
@@ -112,65 +107,3 @@ def find_theme(app: App[int], name: str) -> str:
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
     wanted = ALIASES.get(name.strip().lower(), ALIASES.get(wanted, wanted))
     return wanted if wanted in app.available_themes else ""
-
-
-def palette_of(widget: Widget) -> tuple[Style, dict[str, Style]]:
-    """Return the style of plain text and the styles by name, for the theme of the app."""
-    variables = widget.app.theme_variables
-    base = widget.rich_style
-    background, foreground = widget.background_colors[1], widget.colors[3]
-    has_colours = background.ansi is None and foreground.ansi is None
-
-    def colour(name: str) -> str | None:
-        """Return a colour of text, changed as little as needed to be readable on the background of the widget."""
-        value = _rich_colour(variables.get(name, ""))
-        return _readable(Color.parse(value), background, foreground).hex6 if value and has_colours else value
-
-    muted = _readable(background.blend(foreground, 0.5), background, foreground).hex6 if has_colours else None
-    dim = Style(color=muted) if muted else Style(dim=True)
-    palette = {
-        "bold": Style(bold=True),
-        "dim": dim,
-        "italic": Style(italic=True),
-        "underline": Style(underline=True),
-        "red": Style(color=colour("error")),
-        "green": Style(color=colour("success")),
-        "yellow": Style(color=colour("warning")),
-        "blue": Style(color=colour("primary")),
-        "magenta": Style(color=colour("secondary")),
-        "cyan": Style(color=colour("accent")),
-        "match": Style(reverse=True),
-        "selected": Style(bgcolor=_rich_colour(variables.get("panel", ""))),
-        "thumb": Style(color=colour("primary")),
-        "track": Style(color=_rich_colour(variables.get("panel", ""))),
-    }
-    return base, palette
-
-
-def _rich_colour(value: str) -> str | None:
-    try:
-        colour = Color.parse(value)
-    except ColorParseError:
-        return None
-    return None if colour.ansi is not None else colour.hex6
-
-
-def _readable(colour: Color, background: Color, foreground: Color) -> Color:
-    """Blend a colour with the colour of plain text until its contrast is high enough."""
-    for step in range(BLEND_STEPS):
-        blended = colour.blend(foreground, step / BLEND_STEPS)
-        if contrast(blended, background) >= MIN_CONTRAST:
-            return blended
-    return foreground
-
-
-def contrast(first: Color, second: Color) -> float:
-    """Return the contrast of two colours as WCAG defines it: from 1 (the same) to 21 (black and white)."""
-    light, dark = sorted((_luminance(first), _luminance(second)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def _luminance(colour: Color) -> float:
-    parts = (value / 255 for value in (colour.r, colour.g, colour.b))
-    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -8,7 +8,9 @@ from textual.app import ComposeResult
 from textual.screen import ModalScreen
 
 from ostler.frontends.tui.arcade.games import GAMES, Game, Move
-from ostler.frontends.tui.widgets.text_rows import PAINT, TextRows
+from ostler.frontends.tui.strips import PAINT
+from ostler.frontends.tui.widgets.key_hints import KeyHints
+from ostler.frontends.tui.widgets.text_rows import TextRows
 
 FRAME_SECONDS = 1 / 12
 MOVES: dict[str, Move] = {
@@ -41,16 +43,15 @@ class ArcadeScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         yield TextRows(id="arcade-head", margin=1)
         yield TextRows(id="arcade-field")
-        yield TextRows(id="arcade-foot", margin=1)
+        yield KeyHints(id="arcade-foot", margin=1)
 
     def on_mount(self) -> None:
         self.set_interval(FRAME_SECONDS, self._next_frame)
         self._show_help()
 
     def _show_help(self) -> None:
-        keys = (("arrows", "move"), ("Space", "fire"), ("P", "pause"), ("Tab", "other game"), ("Esc", "back"))
-        line = "  ".join(f"{PAINT(key, 'cyan')} {label}" for key, label in keys)
-        self.query_one("#arcade-foot", TextRows).show([line])
+        keys = (("Esc", "back"), ("arrows", "move"), ("Space", "fire"), ("P", "pause"), ("Tab", "other game"))
+        self.query_one(KeyHints).show_hints(keys)
 
     @property
     def game(self) -> Game:

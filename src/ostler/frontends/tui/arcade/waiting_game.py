@@ -3,7 +3,8 @@
 from textual.timer import Timer
 
 from ostler.frontends.tui.arcade.games import GAMES, Game
-from ostler.frontends.tui.widgets.text_rows import PAINT, TextRows
+from ostler.frontends.tui.strips import PAINT
+from ostler.frontends.tui.widgets.text_rows import TextRows
 
 FRAME_SECONDS = 1 / 8
 

@@ -19,20 +19,20 @@ from ostler.frontends.tui.copying import TranscriptCopier
 from ostler.frontends.tui.keys import ACTIONS, KeyTable
 from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.options import TuiOptions
-from ostler.frontends.tui.screens.choice_screen import Choice, ChoiceScreen
 from ostler.frontends.tui.screens.help_screen import HelpScreen
 from ostler.frontends.tui.screens.request_screen import RequestScreen
 from ostler.frontends.tui.screens.switching import Switcher
 from ostler.frontends.tui.session_controller import SessionController
-from ostler.frontends.tui.status import activity_line, footer_line, panel_sections, status_cards, welcome_lines
+from ostler.frontends.tui.status import activity_line, footer_hints, panel_sections, status_cards, welcome_lines
+from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.transcript.view import TranscriptView
 from ostler.frontends.tui.widgets.completion_menu import CompletionMenu
+from ostler.frontends.tui.widgets.key_hints import KeyHints
 from ostler.frontends.tui.widgets.prompt_field import PromptField
 from ostler.frontends.tui.widgets.search_field import SearchField
 from ostler.frontends.tui.widgets.status_cards import TALL_ROWS, StatusCards
-from ostler.frontends.tui.widgets.text_rows import PAINT, TextRows
+from ostler.frontends.tui.widgets.text_rows import TextRows
 from ostler.frontends.tui.workers import start_work
-from ostler.interaction.builtin_commands import COMMANDS
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.prompt_history import PromptHistory
 from ostler.text.sanitise import sanitise
@@ -44,6 +44,7 @@ SPIN_SECONDS = 0.25
 PANEL_COLUMNS = 42
 NARROW_COLUMNS = 76  # a narrower window has no room for the panel beside the transcript
 LOG_ROWS = 8
+ROOMY_ROWS = 28  # from this height, the input has empty rows around its text
 
 
 class ChatScreen(Screen[None]):
@@ -57,12 +58,17 @@ class ChatScreen(Screen[None]):
     #side { width: 42; background: $surface; padding: 0 1; display: none; }
     #panel { height: 1fr; background: $surface; }
     #waiting-game { height: 10; background: $background; display: none; }
-    #search, #search:focus { dock: bottom; display: none; border: none; height: 1; background: $panel; padding: 0 1; }
+    #search, #search:focus { display: none; border: none; height: 1; background: $panel; padding: 0 1; }
     #log { height: 8; background: $surface; display: none; }
     #activity { height: 1; background: $background; }
-    #input { height: auto; min-height: 1; max-height: 10; border: none; padding: 0 1; background: $panel; }
-    #input:focus { border: none; }
-    #footer { height: 1; background: $surface; }
+    #input, #input:focus { height: auto; min-height: 1; max-height: 10; border: none; border-left: outer $primary;
+        padding: 0 1; background: $panel; }
+    #input.plan { border-left: outer $secondary; }
+    #input.accept-edits { border-left: outer $warning; }
+    #input .text-area--placeholder { color: $foreground 60%; }
+    ChatScreen.tall #input { padding: 1 1; max-height: 12; }
+    ChatScreen.tall #activity { height: 2; padding-top: 1; }
+    #footer { height: 1; background: $background; }
     #completions { layer: menu; dock: bottom; height: 0; margin-bottom: 2; background: $panel; display: none; }
     #completions > .muted { color: $foreground 60%; }
     """
@@ -100,20 +106,21 @@ class ChatScreen(Screen[None]):
             with Vertical(id="side"):
                 yield TextRows(id="panel")
                 yield WaitingGame(self._options.arcade if self._options.animations else "off")
+        yield SearchField(self.view, self.show_note)
         yield TextRows(id="log", keep_last=True, margin=1)
         yield TextRows(id="activity", margin=1)
         yield self.prompt
-        yield TextRows(id="footer", margin=1)
-        yield SearchField(self.view, self.show_note)
+        yield KeyHints(id="footer", margin=1)
         yield self.menu
 
     def on_mount(self) -> None:
-        self.view.welcome = list(welcome_lines(self.owner.project.cwd))
-        self._show_footer()
+        self.view.welcome = list(welcome_lines(self.owner.project.cwd, self.keys))
+        self.query_one(KeyHints).show_hints(footer_hints(self.keys))
         self.screen_layout_refresh_signal.subscribe(self, lambda _: self.prompt.place_cursor())
 
     def on_resize(self) -> None:
         self.query_one("#cards").styles.height = 2 if self.size.height >= TALL_ROWS else 1
+        self.set_class(self.size.height >= ROOMY_ROWS, "tall")
         self._place_panel()
         self.show_status()
 
@@ -122,6 +129,10 @@ class ChatScreen(Screen[None]):
         side, is_narrow = self.query_one("#side"), self.size.width < NARROW_COLUMNS
         side.styles.width = "1fr" if is_narrow else PANEL_COLUMNS
         self.view.display = not (is_narrow and side.display)
+
+    def set_theme(self, name: str) -> None:
+        """Switch to a theme; without a name, let the user choose one."""
+        self._switcher.set_theme(name)
 
     def use_theme(self) -> None:
         """Take the colours of the app's theme."""
@@ -145,7 +156,7 @@ class ChatScreen(Screen[None]):
         if live.draft:
             self.prompt.restore_draft(live.draft)
             live.draft = ""
-        self.view.welcome = list(welcome_lines(project.cwd))
+        self.view.welcome = list(welcome_lines(project.cwd, self.keys))
         self.view.show_model(live.controller.model)
         self.prompt.focus()
         self.show_status()
@@ -165,6 +176,8 @@ class ChatScreen(Screen[None]):
         self.query_one(StatusCards).show(
             status_cards(controller, os.path.basename(self.owner.project.cwd), self.owner.live.others)
         )
+        mode = controller.commands.usage.option("mode")
+        self.prompt.set_class(mode == "plan", "plan").set_class(mode == "accept-edits", "accept-edits")
         self._show_activity()
         panel, is_shown = self.query_one("#panel", TextRows), bool(self.query_one("#side").display)
         if is_shown:
@@ -235,9 +248,6 @@ class ChatScreen(Screen[None]):
         self._note = ""
         self._show_activity()
 
-    def _show_footer(self) -> None:
-        self.query_one("#footer", TextRows).show([footer_line(self.keys)])
-
     # -- input ---------------------------------------------------------------------------------------------------
 
     async def on_prompt_field_submitted(self, event: PromptField.Submitted) -> None:
@@ -277,7 +287,7 @@ class ChatScreen(Screen[None]):
         self.prompt.accept(event.completion)
 
     def on_text_area_changed(self) -> None:
-        self.menu.styles.margin = (0, 0, self.prompt.size.height + 1, 0)
+        self.menu.styles.margin = (0, 0, self.prompt.outer_size.height + 1, 0)
 
     def on_transcript_view_clicked(self, event: TranscriptView.Clicked) -> None:
         if self.view.model.entries[event.entry].kind in ("call", "message"):
@@ -322,12 +332,14 @@ class ChatScreen(Screen[None]):
             "arcade": self._play,
             "next_waiting": self.owner.show_next_waiting,
             "redraw": self.owner.redraw,
+            "theme": self._switcher.show_next_theme,
         }
 
     def _switch_actions(self) -> dict[str, Callable[[], Awaitable[None]]]:
         switcher = self._switcher
         return {
             "sessions": switcher.show_overview,
+            "palette": switcher.show_palette,
             "project": switcher.choose_project,
             "backend": switcher.choose_backend,
             **{option: partial(switcher.choose_option, option) for option in ("agent", "model", "profile")},
@@ -400,48 +412,5 @@ class ChatScreen(Screen[None]):
             getattr(driver, "flush", lambda: None)()
         self.show_note("mouse on" if self._has_mouse else "mouse off: select text with the terminal")
 
-    def _do_theme(self) -> None:
-        themes = sorted(self.app.available_themes)
-        following = themes[(themes.index(self.app.theme) + 1) % len(themes)]
-        self.set_theme(following)
 
-    def set_theme(self, name: str) -> None:
-        """Switch to a theme; without a name, let the user choose one."""
-        from ostler.frontends.tui.themes import find_theme
-
-        if not name:
-            items = [Choice(theme, theme) for theme in sorted(self.app.available_themes)]
-            self.app.push_screen(
-                ChoiceScreen("theme", items), lambda chosen: self.set_theme(chosen) if chosen else None
-            )
-            return
-        found = find_theme(self.app, name)
-        if not found:
-            self.show_note(f"unknown theme: {name}")
-            return
-        self.app.theme = found
-        self._options.remember_theme(found)
-        self.call_after_refresh(self.use_theme)
-        self.show_note(f"theme {found}")
-
-    # -- choices -------------------------------------------------------------------------------------------------
-
-    def _do_palette(self) -> None:
-        actions = [Choice(f"key:{a.name}", a.description, self.keys.label(a.name)) for a in ACTIONS]
-        commands = [Choice(f"/{name}", f"/{name}", command.description) for name, command in COMMANDS.items()]
-        self.app.push_screen(ChoiceScreen("search commands and actions", [*commands, *actions]), self._run_chosen)
-
-    async def _run_chosen(self, value: str | None) -> None:
-        if not value:
-            return
-        if value.startswith("key:"):
-            await self.action_do(value.removeprefix("key:"))
-            return
-        command = COMMANDS[value.removeprefix("/")]
-        if command.hint and not command.hint.startswith("["):
-            self.prompt.put_text(f"{value} ")
-        elif self.controller:
-            start_work(self, partial(self.controller.run_command, value), "submit")
-
-
-SWITCHES = ("sessions", "project", "backend", "agent", "model", "profile")
+SWITCHES = ("sessions", "project", "backend", "agent", "model", "profile", "palette")

@@ -4,14 +4,21 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from ostler.frontends.tui.keys import ACTIONS, KeyTable, readable_key
+from ostler.frontends.tui.strips import PAINT
+from ostler.frontends.tui.widgets.key_hints import KeyHints
 from ostler.frontends.tui.widgets.scroll_rows import ScrollRows
-from ostler.frontends.tui.widgets.text_rows import PAINT
 from ostler.interaction.builtin_commands import COMMANDS
 from ostler.interaction.dispatcher import INPUT_HELP
+from ostler.rendering.wrapping import wrap, wrap_notice
 
+MAX_COLUMNS = 96
+TWO_COLUMNS = 70  # a narrower help has each description below its key
+NAME_COLUMNS = 28
+HINTS = (("↑↓ PgUp PgDn", "scroll"), ("any other key", "close"))
 GROUPS = {"general": "GENERAL", "input": "INPUT", "transcript": "TRANSCRIPT", "copy": "COPY"}
 
 
@@ -19,8 +26,10 @@ class HelpScreen(ModalScreen[None]):
     """Lists the keys and commands; any key that does not scroll closes it."""
 
     DEFAULT_CSS = """
-    HelpScreen { align: center middle; background: $background 50%; }
-    HelpScreen ScrollRows { width: 84; max-width: 96%; height: 90%; background: $surface; padding: 1 2; }
+    HelpScreen { align: center middle; background: $background 60%; }
+    HelpScreen > Vertical { width: 96; max-width: 96%; height: 90%; background: $surface; padding: 1 2; }
+    HelpScreen ScrollRows { height: 1fr; background: $surface; }
+    HelpScreen KeyHints { height: 1; margin-top: 1; background: $surface; }
     """
     AUTO_FOCUS: ClassVar[str | None] = ""
 
@@ -29,10 +38,14 @@ class HelpScreen(ModalScreen[None]):
         self._keys = keys
 
     def compose(self) -> ComposeResult:
-        yield ScrollRows(id="help")
+        with Vertical():
+            yield ScrollRows(id="help")
+            yield KeyHints(id="help-hints")
 
-    def on_mount(self) -> None:
-        self.query_one(ScrollRows).show(help_lines(self._keys))
+    def on_resize(self) -> None:
+        columns = min(self.size.width * 96 // 100, MAX_COLUMNS) - 5
+        self.query_one(ScrollRows).show(help_lines(self._keys, columns))
+        self.query_one(KeyHints).show_hints(HINTS)
 
     def on_key(self, event: events.Key) -> None:
         event.stop()
@@ -45,15 +58,30 @@ class HelpScreen(ModalScreen[None]):
             self.dismiss(None)
 
 
-def help_lines(keys: KeyTable) -> list[str]:
-    """Return the keys by group, then the slash commands."""
+def help_lines(keys: KeyTable, columns: int) -> list[str]:
+    """Return the keys by group, then the slash commands, each with its description beside or below it."""
+    rows = [(PAINT(title, "bold"), _key_rows(keys, group)) for group, title in GROUPS.items()]
+    commands = [(command.usage, command.description) for command in COMMANDS.values()]
     lines: list[str] = []
-    for group, title in GROUPS.items():
-        lines += ["", PAINT(title, "bold")] if lines else [PAINT(title, "bold")]
-        for action in ACTIONS:
-            if action.group == group:
-                names = ", ".join(map(readable_key, keys.keys(action.name))) or "–"
-                lines.append(f"  {PAINT(f'{names:<26}', 'cyan')} {action.description}")
-    columns = max(len(command.usage) for command in COMMANDS.values())
-    commands = [f"  {PAINT(f'{c.usage:<{columns}}', 'cyan')} {c.description}" for c in COMMANDS.values()]
-    return [*lines, "", PAINT("COMMANDS", "bold"), *commands, "", INPUT_HELP]
+    for title, entries in (*rows, (PAINT("COMMANDS", "bold"), commands)):
+        lines += ["", title] if lines else [title]
+        lines += [line for entry in entries for line in _entry_lines(*entry, columns)]
+    return [*lines, "", *wrap_notice(INPUT_HELP, columns)]
+
+
+def _key_rows(keys: KeyTable, group: str) -> list[tuple[str, str]]:
+    found = [action for action in ACTIONS if action.group == group]
+    palette = f"{keys.label('palette')}, then choose it"
+    return [(", ".join(map(readable_key, keys.keys(a.name))) or palette, a.description) for a in found]
+
+
+def _entry_lines(name: str, description: str, columns: int) -> list[str]:
+    """Return the name and the description in two columns, or below each other if there is no room."""
+    if columns < TWO_COLUMNS or len(name) > NAME_COLUMNS:
+        first, indent = [f"  {PAINT(name, 'cyan')}"], "      "
+    else:
+        first, indent = [], " " * (NAME_COLUMNS + 4)
+    rows = wrap(f"{indent}{description}", columns, indent)
+    if not first:
+        rows[0] = f"  {PAINT(f'{name:<{NAME_COLUMNS}}', 'cyan')}  {rows[0].removeprefix(indent)}"
+    return [*first, *rows]

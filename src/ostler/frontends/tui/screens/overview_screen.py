@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -15,19 +15,28 @@ from textual.widgets import Input
 
 from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.projects import Activity, StoredState
-from ostler.frontends.tui.screens.choice_screen import Choice, ChoiceRows, matching
-from ostler.frontends.tui.widgets.text_rows import PAINT, TextRows
+from ostler.frontends.tui.strips import PAINT
+from ostler.frontends.tui.widgets.choice_rows import Choice, ChoiceRows, matching
+from ostler.frontends.tui.widgets.key_hints import KeyHints
+from ostler.frontends.tui.widgets.text_rows import TextRows
+from ostler.frontends.tui.workers import start_work
 from ostler.text.sanitise import sanitise
+from ostler.text.width import clip, width
 
 REFRESH_SECONDS = 1.0
+REFRESHES_PER_LIST = 3  # stored sessions are listed again with every third refresh
+SIDEBAR_COLUMNS = 120  # from this width, the overview is a sidebar and the session stays visible
+PROJECT_COLUMNS, BRANCH_COLUMNS = 16, 18
 MARKS: dict[Activity, tuple[str, str]] = {"waiting": ("?", "yellow"), "working": ("▶", "green"), "done": ("·", "dim")}
+GROUPS: dict[Activity, str] = {"waiting": "WAITING FOR YOU", "working": "WORKING", "done": "DONE"}
 HINTS = (
     ("Enter", "open"),
-    ("Ctrl-N", "new session with this text"),
-    ("Ctrl-W", "new in a worktree"),
-    ("Ctrl-G", "next that waits"),
+    ("Ctrl-N", "start new work"),
     ("Esc", "close"),
+    ("Ctrl-W", "in a worktree"),
+    ("Ctrl-G", "next that waits"),
 )
+NEW_WORK_HINTS = (("Enter", "start new work with this text"), ("Ctrl-W", "in a worktree"), ("Esc", "close"))
 
 
 class OverviewRow(msgspec.Struct, frozen=True):
@@ -37,6 +46,7 @@ class OverviewRow(msgspec.Struct, frozen=True):
     cwd: str
     title: str
     activity: Activity
+    branch: str = ""
     details: str = ""
     is_open: bool = False
 
@@ -54,8 +64,10 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
     """Lists the sessions, those that wait for the user first."""
 
     DEFAULT_CSS = """
-    OverviewScreen { align: left top; background: $background 50%; }
+    OverviewScreen { align: left top; background: $background 60%; }
     OverviewScreen > Vertical { width: 100%; height: 100%; background: $surface; padding: 1 1 0 1; }
+    OverviewScreen.sidebar > Vertical { width: 84; border-right: outer $panel; }
+    OverviewScreen #overview-title { margin-bottom: 1; }
     OverviewScreen Input, OverviewScreen Input:focus { border: none; height: 1; background: $panel; padding: 0 1;
         margin-bottom: 1; }
     OverviewScreen ChoiceRows { height: 1fr; background: $surface; }
@@ -63,32 +75,56 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
     """
     AUTO_FOCUS: ClassVar[str | None] = "Input"
 
-    def __init__(self, live: Iterable[LiveSession], stored: Sequence[StoredState], cwd: str) -> None:
+    def __init__(
+        self,
+        live: Iterable[LiveSession],
+        stored: Sequence[StoredState],
+        list_stored: Callable[[], Awaitable[Sequence[StoredState]]],
+        cwd: str,
+    ) -> None:
         """`live` are the sessions of this client; `cwd` is where new work starts if no session is selected."""
         super().__init__()
         self._live = live
         self._stored = stored
+        self._list_stored = list_stored
+        self._refreshes = 0
         self._cwd = cwd
         self._rows: dict[str, OverviewRow] = {}
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Input(placeholder="search sessions, or describe new work")
+            yield TextRows(id="overview-title", margin=1)
+            yield Input(placeholder="search, or describe new work")
             yield ChoiceRows()
-            yield TextRows(id="overview-hints")
+            yield KeyHints(id="overview-hints", margin=1)
 
     def on_mount(self) -> None:
         self._show()
-        hints = "  ".join(f"{PAINT(key, 'cyan')} {label}" for key, label in HINTS)
-        self.query_one(TextRows).show([hints])
-        self.set_interval(REFRESH_SECONDS, self._show)
+        self.set_interval(REFRESH_SECONDS, self._refresh)
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.width >= SIDEBAR_COLUMNS, "sidebar")
+
+    def _refresh(self) -> None:
+        self._refreshes += 1
+        if self._refreshes % REFRESHES_PER_LIST == 0:
+            start_work(self, self._list_again, "sessions", exclusive=True)
+        self._show()
+
+    async def _list_again(self) -> None:
+        self._stored = await self._list_stored()
+        self._show()
 
     def _show(self) -> None:
         """Show the current states, with the selected session still selected."""
         self._rows = {row.id: row for row in overview_rows(self._live, self._stored)}
         words = self.query_one(Input).value.casefold().split()
-        items = [_choice(row) for row in self._rows.values()]
-        self.query_one(ChoiceRows).show(matching(items, words), keep_selected=True)
+        found = matching([_choice(row) for row in self._rows.values()], words)
+        self.query_one(ChoiceRows).show(found, keep_selected=True)
+        counts = [f"{count} {name.lower()}" for name, count in _counts(self._rows.values()) if count]
+        title = PAINT("Sessions of all projects", "bold") + PAINT(f"  {', '.join(counts)}", "dim")
+        self.query_one("#overview-title", TextRows).show([title])
+        self.query_one(KeyHints).show_hints(HINTS if found or not words else NEW_WORK_HINTS)
 
     @property
     def _selected(self) -> OverviewRow | None:
@@ -109,7 +145,8 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
 
     def _open(self, row: OverviewRow) -> None:
         if row.is_open:
-            self.query_one(TextRows).show([PAINT("another process has this session open", "yellow")])
+            note = PAINT("another process has this session open", "yellow")
+            self.query_one("#overview-title", TextRows).show([note])
         else:
             self.dismiss(OverviewChoice(row.id, row.cwd))
 
@@ -144,24 +181,36 @@ def overview_rows(live: Iterable[LiveSession], stored: Sequence[StoredState]) ->
 
 def _live_row(live: LiveSession) -> OverviewRow:
     where = "shown" if live.is_shown else "open here"
-    detail = live.controller.feed.last if live.activity != "done" else ""
-    parts = (os.path.basename(live.project.cwd), where, detail)
-    return OverviewRow(live.id, live.project.cwd, _one_line(live.title), live.activity, _details(parts))
+    detail = live.controller.news if live.activity != "done" else ""
+    branch = next((label for label in live.controller.environment_labels if not label.startswith("sandbox ")), "")
+    details = _details((where, detail))
+    return OverviewRow(live.id, live.project.cwd, _one_line(live.title), live.activity, branch, details)
 
 
 def _stored_row(state: StoredState) -> OverviewRow:
     summary = state.summary
     turns = f"{summary.turns} turn{'s' * (summary.turns != 1)}"
-    where = "open in another process" if state.is_open else ""
-    parts = (os.path.basename(summary.cwd), state.branch, _age(summary.changed), turns, where)
+    where = "in another process" if state.is_open else ""
     title = _one_line(summary.title) or summary.id
-    return OverviewRow(summary.id, summary.cwd, title, state.activity, _details(parts), state.is_open)
+    details = _details((_age(summary.changed), turns, where))
+    return OverviewRow(summary.id, summary.cwd, title, state.activity, state.branch, details, state.is_open)
 
 
 def _choice(row: OverviewRow) -> Choice:
     mark, style = MARKS[row.activity]
-    label = {"waiting": "waits for you", "working": "working"}.get(row.activity, "")
-    return Choice(row.id, row.title, _details((label, row.details)), mark, style)
+    project = _column(os.path.basename(row.cwd), PROJECT_COLUMNS)
+    description = f"{project}  {_column(row.branch, BRANCH_COLUMNS)}  {row.details}"
+    return Choice(row.id, row.title, description, mark, style, group=GROUPS[row.activity])
+
+
+def _column(text: str, columns: int) -> str:
+    text = clip(_one_line(text), columns)
+    return text + " " * (columns - width(text))
+
+
+def _counts(rows: Iterable[OverviewRow]) -> Iterable[tuple[str, int]]:
+    found = [row.activity for row in rows]
+    return ((name, found.count(activity)) for activity, name in GROUPS.items())
 
 
 def _details(parts: Iterable[str]) -> str:

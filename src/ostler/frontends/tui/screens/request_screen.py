@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import ClassVar
 
 from textual import events
@@ -12,10 +12,12 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from ostler.core.display import DisplayDiff
 from ostler.frontends.tui.session_controller import SessionController
+from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.widgets.prompt_field import PromptField
 from ostler.frontends.tui.widgets.scroll_rows import ScrollRows
-from ostler.frontends.tui.widgets.text_rows import PAINT, TextRows
+from ostler.frontends.tui.widgets.text_rows import TextRows
 from ostler.interaction.answer_keys import AnswerKeyFilter
 from ostler.interaction.answer_menu import AnswerMenu
 from ostler.interaction.approval_form import ApprovalForm
@@ -163,9 +165,10 @@ class RequestScreen(ModalScreen[None]):
         self._rows = [row for key, label in menu.answers for row in self._answer_rows(key, label, menu, columns)]
         is_low = self.size.height < LOW_ROWS
         self.set_class(is_low, "low")
-        needed = sum(max(-(-count_columns(line) // max(columns - 3, 8)), 1) for line in lines)
         used = max(len(self._rows), 1) + (2 if is_low else 3)  # with the border, the last row and the gap
         body, answers = self.query_one("#request", ScrollRows), self.query_one(AnswerRows)
+        body.by_words = not _shows_diff(form)
+        needed = body.count_rows(lines, columns - 2)
         height = min(needed, max(self.size.height - used - (0 if is_low else CARD_ROWS), 2))
         body.styles.height = height
         body.show(lines)
@@ -201,7 +204,7 @@ class RequestScreen(ModalScreen[None]):
     def _answer_rows(self, key: str, label: str, menu: AnswerMenu, columns: int) -> list[tuple[str, str]]:
         """Return the rows of an answer, each with its key. A label is never cut off."""
         room = columns - 8
-        enter = "  then Enter" if count_columns(label) + 12 <= room else " ↵"
+        enter = "  then Enter" if count_columns(label) + 12 <= room else "\u00a0↵"
         enter = enter if key in menu.confirmed_keys else ""
         rows = [row[at : at + room] for row in wrap(f"{label}{enter}", room) for at in range(0, len(row), room)]
         first, *more = rows or [""]
@@ -210,19 +213,16 @@ class RequestScreen(ModalScreen[None]):
         return [(key, head + first), *((key, f"{' ' * 6}{row}") for row in more)]
 
     def _show_feedback(self) -> None:
-        waiting = len(self._controller.requests) - 1
+        waiting, form = len(self._controller.requests) - 1, self._controller.requests.first
         more = self.query_one("#request", ScrollRows).rows_below
         parts = [
             PAINT(f"▼ {more} more rows (PgDn)", "yellow") if more else "",
             PAINT(self._hint or self.keys.feedback, "bold") if self._hint or self.keys.feedback else "",
             PAINT(f"{waiting} more request{'s' * (waiting > 1)}", "dim") if waiting else "",
-            PAINT("Esc cancels the turn" + (" · Tab: other diff view" if self._has_diff else ""), "dim"),
+            PAINT("Esc cancels the turn", "dim"),
+            PAINT("Tab: other diff view", "dim") if form and _shows_diff(form[1]) else "",
         ]
-        self.query_one("#feedback", TextRows).show([PAINT(" · ", "dim").join(filter(None, parts))])
-
-    @property
-    def _has_diff(self) -> bool:
-        return self.query_one("#request", ScrollRows).text.find("@@") >= 0
+        self.query_one("#feedback", TextRows).show([_join_fitting(filter(None, parts), self.size.width - 4)])
 
     # -- answers -------------------------------------------------------------------------------------------------
 
@@ -322,3 +322,18 @@ class RequestScreen(ModalScreen[None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self._controller.answer(event.value)
+
+
+def _shows_diff(form: ApprovalForm | QuestionForm) -> bool:
+    if isinstance(form, QuestionForm):
+        return False
+    return any(isinstance(block, DisplayDiff) for block in form.event.permission.preview.blocks)
+
+
+def _join_fitting(parts: Iterable[str], columns: int) -> str:
+    """Join the parts that fit into a row, in their order."""
+    shown = ""
+    for part in parts:
+        joined = f"{shown}{PAINT(' · ', 'dim')}{part}" if shown else part
+        shown = joined if not shown or count_columns(joined) <= columns else shown
+    return shown

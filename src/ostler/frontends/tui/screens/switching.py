@@ -5,16 +5,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ostler.core.errors import OstlerError
-from ostler.frontends.tui.screens.choice_screen import Choice, ChoiceScreen
+from ostler.frontends.tui.keys import ACTIONS
+from ostler.frontends.tui.projects import StoredState
+from ostler.frontends.tui.screens.choice_screen import ChoiceScreen
 from ostler.frontends.tui.screens.overview_screen import OverviewChoice, OverviewScreen
+from ostler.frontends.tui.themes import find_theme
+from ostler.frontends.tui.widgets.choice_rows import Choice
 from ostler.frontends.tui.workers import start_work
+from ostler.interaction.builtin_commands import COMMANDS
 from ostler.interaction.services import CommandServices
 from ostler.text.sanitise import sanitise
 
 if TYPE_CHECKING:
     from ostler.frontends.tui.app import FullScreenApp
 
-OPTION_COMMANDS = {"agent": "/agents", "model": "/models", "profile": "/profile", "mode": "/mode"}
+OPTION_COMMANDS = {"agent": "/agents", "model": "/models", "profile": "/profile"}
+OPTION_NAMES = {"agent": "agent", "model": "model", "profile": "security profile"}
 
 
 class Switcher:
@@ -25,8 +31,10 @@ class Switcher:
 
     async def show_overview(self) -> None:
         projects = self._app.options.projects
-        stored = await projects.sessions() if projects else ()
-        self._app.push_screen(OverviewScreen(self._app.live, stored, self._app.project.cwd), self._on_overview)
+        list_stored = projects.sessions if projects else _no_sessions
+        stored = await list_stored()
+        overview = OverviewScreen(self._app.live, stored, list_stored, self._app.project.cwd)
+        self._app.push_screen(overview, self._on_overview)
 
     def _on_overview(self, choice: OverviewChoice | None) -> None:
         if choice:
@@ -49,7 +57,8 @@ class Switcher:
             return
         folders = dict.fromkeys([self._app.project.cwd, *(state.summary.cwd for state in await projects.sessions())])
         items = [Choice(cwd, sanitise(cwd)) for cwd in folders]
-        self._choose("folder of the project: choose one or type a path", items, self._open_project, is_open=True)
+        title = "Switch to another project: choose a folder or type its path"
+        self._choose(title, items, self._open_project, chosen=self._app.project.cwd, is_open=True)
 
     def _open_project(self, cwd: str) -> None:
         start_work(self._app, partial(self._app.switch, "", cwd), "switch")
@@ -58,7 +67,7 @@ class Switcher:
         projects, cwd = self._app.options.projects, self._app.project.cwd
         names = await projects.backends(cwd) if projects else ()
         items = [Choice(name, sanitise(name)) for name in names]
-        self._choose("backend of a new session", items, self._open_backend)
+        self._choose("Start a session with another backend", items, self._open_backend)
 
     def _open_backend(self, name: str) -> None:
         start_work(self._app, partial(self._app.switch, "", self._app.project.cwd, backend=name), "switch")
@@ -79,7 +88,9 @@ class Switcher:
         elif not items and option_id == "agent":
             agents = await controller.services.agents()
             items = [Choice(agent.name, sanitise(agent.name), sanitise(agent.description)) for agent in agents]
-        self._choose(option_id, items, partial(self._set_option, option_id), is_open=option_id == "model")
+        chosen = controller.commands.usage.option(option_id)
+        title = f"Switch the {OPTION_NAMES[option_id]} of this session"
+        self._choose(title, items, partial(self._set_option, option_id), chosen=chosen, is_open=option_id == "model")
 
     def _set_option(self, option_id: str, value: str) -> None:
         controller = self._app.chat.controller
@@ -87,16 +98,80 @@ class Switcher:
             line = f"{OPTION_COMMANDS[option_id]} {value}"
             start_work(self._app, partial(controller.run_command, line), "submit")
 
+    # -- themes --------------------------------------------------------------------------------------------------
+
+    def show_next_theme(self) -> None:
+        themes = sorted(self._app.available_themes)
+        self.set_theme(themes[(themes.index(self._app.theme) + 1) % len(themes)])
+
+    def set_theme(self, name: str) -> None:
+        """Switch to a theme and remember it; without a name, let the user choose one and show each."""
+        if not name:
+            before = self._app.theme
+            items = [Choice(theme, theme) for theme in sorted(self._app.available_themes)]
+            screen = ChoiceScreen("Switch the theme", items, chosen=before, on_select=self._show_theme)
+            self._app.push_screen(screen, lambda chosen: self.set_theme(chosen) if chosen else self._show_theme(before))
+            return
+        if not find_theme(self._app, name):
+            self._app.chat.show_note(f"unknown theme: {name}")
+            return
+        self._show_theme(find_theme(self._app, name))
+        self._app.options.remember_theme(self._app.theme)
+        self._app.chat.show_note(f"theme {self._app.theme}")
+
+    def _show_theme(self, name: str) -> None:
+        self._app.theme = name
+        self._app.call_after_refresh(self._app.chat.use_theme)
+        if isinstance(self._app.screen, ChoiceScreen):
+            self._app.call_after_refresh(self._app.screen.use_theme)
+
+    # -- the command palette -------------------------------------------------------------------------------------
+
+    async def show_palette(self) -> None:
+        """Show all actions of keys and all slash commands, and run the chosen one."""
+        keys = self._app.chat.keys
+        actions = [
+            Choice(f"key:{action.name}", action.title, key=keys.label(action.name), group="ACTIONS")
+            for action in ACTIONS
+            if action.name not in ("palette", "newline")
+        ]
+        commands = [Choice(f"/{name}", c.usage, c.description, group="COMMANDS") for name, c in COMMANDS.items()]
+        self._app.push_screen(ChoiceScreen("Commands and actions", [*actions, *commands]), self._run_chosen)
+
+    async def _run_chosen(self, value: str | None) -> None:
+        chat = self._app.chat
+        if not value:
+            return
+        if value.startswith("key:"):
+            await chat.action_do(value.removeprefix("key:"))
+            return
+        command = COMMANDS[value.removeprefix("/")]
+        if command.hint and not command.hint.startswith("["):
+            chat.prompt.put_text(f"{value} ")
+        elif chat.controller:
+            start_work(chat, partial(chat.controller.run_command, value), "submit")
+
     def _choose(
-        self, title: str, items: Sequence[Choice], on_choice: Callable[[str], None], *, is_open: bool = False
+        self,
+        title: str,
+        items: Sequence[Choice],
+        on_choice: Callable[[str], None],
+        *,
+        chosen: str = "",
+        is_open: bool = False,
     ) -> None:
         """With `is_open`, text that is not in the list can be chosen, too."""
         if not items and not is_open:
             self._app.chat.show_note("there is nothing to choose from")
             return
         self._app.push_screen(
-            ChoiceScreen(title, items, is_open=is_open), lambda value: on_choice(value) if value else None
+            ChoiceScreen(title, items, chosen=chosen, is_open=is_open),
+            lambda value: on_choice(value) if value else None,
         )
+
+
+async def _no_sessions() -> Sequence[StoredState]:
+    return ()
 
 
 async def _model_choices(services: CommandServices) -> list[Choice]:

@@ -44,11 +44,12 @@ class TranscriptModel:
 
     def __init__(self, maker: StripMaker, on_change: Callable[[], None] = lambda: None) -> None:
         self.entries: list[TranscriptEntry] = []
-        self.paint = Styler(True, "dark", lambda: self.columns)
+        self.paint = Styler(True, "screen", lambda: self.columns)
         self.columns = 80
         self.details = False  # whether calls are shown in full
         self.running_call: CallBlock | None = None
         self._maker = maker
+        self._prompt_maker = maker.tinted("prompt")
         self._on_change = on_change
         self._records: Records | None = None
         self._transcript = Transcript()
@@ -205,7 +206,7 @@ class TranscriptModel:
 
     def set_maker(self, maker: StripMaker) -> None:
         """Use the colours of another theme."""
-        self._maker = maker
+        self._maker, self._prompt_maker = maker, maker.tinted("prompt")
         self.drop_strips()
 
     def drop_strips(self) -> None:
@@ -247,10 +248,17 @@ class TranscriptModel:
             return self._live_strips(entry, entry.live, index)
         if entry.strips is None or entry.columns != self.columns:
             lines = self._lines(index)
-            gap = [""] if lines and self._has_gap(index) else []
-            entry.strips = [strip for line in (*gap, *lines) for strip in self._maker.make(line, self.columns)]
+            gap = self._maker.make("", self.columns) if lines and self._has_gap(index) else []
+            entry.strips = [*gap, *(strip for line in lines for strip in self._make(entry, line))]
             entry.columns = self.columns
         return entry.strips
+
+    def _make(self, entry: TranscriptEntry, line: str) -> list[Strip]:
+        """Return the strips of a line; those of prompts have a background of their own."""
+        if entry.kind != "prompt":
+            return self._maker.make(line, self.columns)
+        maker = self._prompt_maker
+        return [strip.adjust_cell_length(self.columns, maker.base) for strip in maker.make(line, self.columns)]
 
     def all_lines(self, columns: int) -> Iterator[str]:
         """Yield the whole transcript as styled lines, for the terminal after the exit."""

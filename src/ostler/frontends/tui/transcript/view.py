@@ -12,11 +12,12 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from ostler.frontends.tui.palettes import palette_of
 from ostler.frontends.tui.strips import StripMaker
-from ostler.frontends.tui.themes import palette_of
 from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.frontends.tui.transcript.search import highlight
 from ostler.frontends.tui.transcript.viewport import Viewport, VisibleRow
+from ostler.rendering.measure import count_columns
 
 WHEEL_ROWS = 3
 THUMB_ROWS = 3
@@ -65,7 +66,8 @@ class TranscriptView(Widget):
             strip = highlight(strip, self.query_text, self._maker.style("match"))
         bar = self._bar_segment(y)
         if self.selected == row.entry:
-            strip = strip.apply_style(self._maker.style("selected"))
+            strip = strip.adjust_cell_length(columns, self._maker.base)
+            strip = Strip(Segment.apply_style(strip, post_style=self._maker.style("selected")), columns)
         strip = strip.adjust_cell_length(columns - (1 if bar else 0), self._maker.base)
         return Strip([*strip, bar], columns) if bar else strip
 
@@ -88,7 +90,8 @@ class TranscriptView(Widget):
         if self._visible or not 0 <= y - first < len(self.welcome):
             return Strip.blank(columns, self._maker.base)
         line = self._maker.make(self.welcome[y - first], columns)[0]
-        left = max((columns - line.cell_length) // 2, 0)
+        longest = max(count_columns(line) for line in self.welcome)
+        left = max((columns - longest) // 2, 0)
         return Strip([Segment(" " * left, self._maker.base), *line]).adjust_cell_length(columns, self._maker.base)
 
     def _bar_segment(self, y: int) -> Segment | None:

@@ -38,6 +38,7 @@ class PromptField(TextArea):
 
     def __init__(self, history: PromptHistory, keys: KeyTable, menu: CompletionMenu) -> None:
         super().__init__(id="input", soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False)
+        self.placeholder = "What should be done?  / lists commands"
         self.cursor_blink = False
         self.is_sensitive: Callable[[str], bool] = lambda text: False  # such text is not stored in the history
         self.last_key = float("-inf")

@@ -9,10 +9,14 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from ostler.frontends.tui.palettes import palette_of
 from ostler.frontends.tui.strips import StripMaker
-from ostler.frontends.tui.themes import palette_of
+from ostler.rendering.measure import plain_text
+from ostler.rendering.wrapping import wrap
+from ostler.text.width import width
 
 WHEEL_ROWS = 3
+HANGING_COLUMNS = 2
 
 
 class ScrollRows(Widget):
@@ -21,14 +25,13 @@ class ScrollRows(Widget):
     class Wrapped(Message):
         """The lines were set or folded again."""
 
-    def __init__(self, *, id: str, keep_last: bool = False) -> None:
-        """`keep_last` shows the end first and follows new lines."""
+    def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
+        self.by_words = True  # whether long lines are wrapped between words; otherwise exactly at the last column
         self.seen_end = False  # whether the last row was visible since the lines were set
         self._lines: Sequence[str] = ()
         self._strips: list[Strip] = []
         self._top = 0
-        self._keep_last = keep_last
         self._maker = StripMaker(Style(), {})
 
     @property
@@ -50,13 +53,19 @@ class ScrollRows(Widget):
     def _wrap(self) -> None:
         if not self.size.width:
             return  # not laid out yet; `on_resize` follows
-        columns = max(self.size.width - 1, 8)
-        self._strips = [strip for line in self._lines for strip in self._maker.make(line, columns)]
-        at_end = max(len(self._strips) - self.size.height, 0)
-        self._top = at_end if self._keep_last else min(self._top, at_end)
+        self._strips = self._make(self._lines, max(self.size.width - 1, 8))
+        self._top = min(self._top, max(len(self._strips) - self.size.height, 0))
         self._note_end()
         self.refresh()
         self.post_message(self.Wrapped())
+
+    def _make(self, lines: Sequence[str], columns: int) -> list[Strip]:
+        rows = [row for line in lines for row in (_wrap_words(line, columns) if self.by_words else [line])]
+        return [strip for row in rows for strip in self._maker.make(row, columns)]
+
+    def count_rows(self, lines: Sequence[str], columns: int) -> int:
+        """Return how many rows these lines need in a widget of this width."""
+        return len(self._make(lines, max(columns - 1, 8)))
 
     def scroll_rows(self, count: int) -> None:
         self._top = min(max(self._top + count, 0), max(len(self._strips) - self.size.height, 0))
@@ -103,3 +112,13 @@ class ScrollRows(Widget):
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
         self.scroll_rows(WHEEL_ROWS)
+
+
+def _wrap_words(line: str, columns: int) -> list[str]:
+    """Wrap a line between words, below its start. A line in which spaces would get lost stays as it is."""
+    plain = plain_text(line)
+    indent = " " * (len(plain) - len(plain.lstrip(" ")) + HANGING_COLUMNS)
+    rows = wrap(line, columns, indent) if width(plain) > columns else [line]
+    first, *more = map(plain_text, rows)
+    is_complete = " ".join([first, *(row.removeprefix(indent) for row in more)]).rstrip() == plain.rstrip()
+    return rows if is_complete else [line]

@@ -8,8 +8,8 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
+from ostler.frontends.tui.palettes import palette_of
 from ostler.frontends.tui.strips import StripMaker
-from ostler.frontends.tui.themes import palette_of
 from ostler.text.width import clip, width
 
 GAP = 2
@@ -18,13 +18,17 @@ TALL_ROWS = 20  # windows with fewer rows have the cards in one row, without lab
 
 
 class StatusCard(msgspec.Struct, frozen=True):
-    """A label and a value. With `share` (0 to 1) the value has a bar before it. `style` is a name of the palette."""
+    """A label and a value. With `share` (0 to 1) the value has a bar before it. `style` is a name of the palette.
+
+    With `min_columns`, the value is shortened to the room that is left, but not more than that.
+    """
 
     label: str
     value: str
     style: str = ""
     share: float | None = None
     max_columns: int = 30
+    min_columns: int = 0
 
 
 class StatusCards(Widget):
@@ -64,12 +68,16 @@ class StatusCards(Widget):
         return Strip(segments).adjust_cell_length(columns, self._maker.base)
 
     def _fitting(self, columns: int, *, has_labels: bool) -> Sequence[StatusCard]:
-        used = 0
-        for number, card in enumerate(self._cards):
-            used += _columns(card, has_labels=has_labels) + (GAP if number else 0)
-            if used > columns:
-                return self._cards[:number]
-        return self._cards
+        shown: list[StatusCard] = []
+        left = columns
+        for card in self._cards:
+            room = left - (GAP if shown else 0)
+            if card.min_columns and room >= card.min_columns:
+                card = msgspec.structs.replace(card, max_columns=min(card.max_columns, room))
+            if (size := _columns(card, has_labels=has_labels)) <= room:
+                shown.append(card)
+                left = room - size
+        return shown
 
     def _value(self, card: StatusCard) -> Sequence[Segment]:
         style = self._maker.style(card.style) if card.style else self._maker.base

@@ -6,11 +6,8 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
+from ostler.frontends.tui.palettes import palette_of
 from ostler.frontends.tui.strips import StripMaker
-from ostler.frontends.tui.themes import palette_of
-from ostler.rendering.style import Styler
-
-PAINT = Styler(True, "dark")
 
 
 class TextRows(Widget):
@@ -21,7 +18,7 @@ class TextRows(Widget):
         super().__init__(id=id)
         self._lines: Sequence[str] = ()
         self._keep_last = keep_last
-        self._margin = margin
+        self.margin_columns = margin
         self._maker = StripMaker(Style(), {})
 
     @property
@@ -46,5 +43,5 @@ class TextRows(Widget):
         skipped = max(len(self._lines) - self.size.height, 0) if self._keep_last else 0
         if y + skipped >= len(self._lines):
             return Strip.blank(columns, self._maker.base)
-        line = " " * self._margin + self._lines[y + skipped]
+        line = " " * self.margin_columns + self._lines[y + skipped]
         return self._maker.make(line, 0)[0].adjust_cell_length(columns, self._maker.base)
