@@ -2,7 +2,7 @@
 
 import os
 
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.wire.frames_shared import SessionSnapshot
 
 
