@@ -47,6 +47,7 @@ class Site:
         self.store = LocalCredentials(folder / "home")
         self.logins = Logins(self.store)
         self._folder = folder
+        self.locks = folder / "home" / "mcp"
         self._made = []
         self.changed = asyncio.Event()
 
@@ -64,7 +65,7 @@ class Site:
             assert issuer == self.authority.issuer
             pages.append(asyncio.ensure_future(asyncio.to_thread(open_page, address)))
 
-        flow = LoginFlow(self.entry(**oauth), self.logins, {}, show, read_pasted)
+        flow = LoginFlow(self.entry(**oauth), self.logins, self.locks, {}, show, read_pasted)
         try:
             return await flow.run(await find_challenge(self.entry(), {}, "1"))
         finally:
@@ -75,7 +76,7 @@ class Site:
         entry = self.entry()
 
         async def connect(handler):
-            access = RemoteAccess(entry, lambda: self.store, {}, self._folder / "home" / "mcp")
+            access = RemoteAccess(entry, lambda: self.store, {}, self.locks)
             return await connect_http(entry, handler, {}, access)
 
         server = McpServer(
@@ -185,7 +186,11 @@ class TestLogin:
         with FakeHttpServer() as far, pytest.raises(BackendError, match="offers no login"):
             far.token = "x"
             await LoginFlow(
-                ServerEntry("far", url=far.url, oauth=OAuthEntry()), Logins(LocalCredentials(tmp_path)), {}, print
+                ServerEntry("far", url=far.url, oauth=OAuthEntry()),
+                Logins(LocalCredentials(tmp_path)),
+                tmp_path,
+                {},
+                print,
             ).run(Challenge())
 
     async def test_address_can_be_pasted(self, site):
@@ -338,6 +343,22 @@ class TestRefresh:
         assert site.login.refresh_token in site.authority.refresh_tokens
         assert await call(site.server()) == "far: hi"
 
+    async def test_login_during_a_refresh_is_kept(self, site):
+        await site.log_in()
+        server = site.server()
+        await server.client()
+        await self.expire(site)
+        site.authority.hold = threading.Event()
+        running = asyncio.create_task(call(server))
+        await asyncio.to_thread(site.authority.holding.wait, 10)
+        hold, site.authority.hold = site.authority.hold, None
+        login = asyncio.create_task(site.log_in())
+        while len(site.authority.tokens) < 2:  # that of the refresh and that of the login
+            await asyncio.sleep(0.01)
+        hold.set()
+        assert await running == "far: hi"
+        assert (await login).access_token == site.login.access_token
+
     async def test_refused_refresh_needs_a_login_and_is_not_repeated(self, site):
         await site.log_in()
         server = site.server()
@@ -408,10 +429,10 @@ class TestRefresh:
 async def test_logout_revokes_and_deletes(site):
     await site.log_in()
     refresh = site.login.refresh_token
-    assert await log_out(site.entry(), site.logins, {})
+    assert await log_out(site.entry(), site.logins, site.locks, {})
     assert site.authority.sent("/revoke")[0]["token"] == refresh
     assert site.login is None
-    assert not await log_out(site.entry(), site.logins, {})
+    assert not await log_out(site.entry(), site.logins, site.locks, {})
 
 
 @pytest.mark.parametrize(
