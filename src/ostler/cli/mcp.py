@@ -67,9 +67,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _list(args: Namespace) -> int:
-    from ostler.app.tool_host import make_servers
+    from ostler.app.tool_host import make_servers, open_credentials
     from ostler.knowledge.trusted_settings import load_settings
     from ostler.mcp.configured_servers import mcp_source
+    from ostler.mcp.oauth_access import describe_access
     from ostler.settings.project_paths import workspace_path
     from ostler.text.sanitise import sanitise
 
@@ -84,7 +85,8 @@ def _list(args: Namespace) -> int:
         assert server is not None
         known = f"{status.tools} tools known" if status.tools else "tools not known yet"
         detail = status.detail or ("" if status.state == "disabled" else known)
-        parts = (status.name, status.state, server.entry.place, server.entry.confinement, detail)
+        access = describe_access(server.entry, open_credentials()) if server.entry.url else ""
+        parts = (status.name, status.state, server.entry.place, server.entry.confinement, access, detail)
         sys.stdout.write(f"{sanitise('  '.join(filter(None, parts)))}\n")
     for setting in waiting:
         sys.stdout.write(f"{setting.key.removeprefix('mcp.')}  not trusted  run `ostler trust` to use it\n")

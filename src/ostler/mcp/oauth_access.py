@@ -109,6 +109,16 @@ async def _uninterrupted(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
+def describe_access(entry: ServerEntry, store: CredentialStore) -> str:
+    """Return what is stored for a remote server, for people. Never asks the user to unlock anything."""
+    if not entry.url or entry.has_authorization:
+        return ""
+    if token_name(entry) in store.names():
+        return "token stored"
+    issuer = Logins(store).issuer(server_identity(entry.url)) if entry.oauth else ""
+    return f"logged in at {issuer}" if issuer else ""
+
+
 def token_name(entry: ServerEntry) -> CredentialName:
     """Return the name of a server's token. It belongs to the host, so no other host gets it."""
     origin = parse_origin(entry.url)

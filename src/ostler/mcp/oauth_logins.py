@@ -55,6 +55,10 @@ class Logins:
         except msgspec.DecodeError:
             raise UsageError(f"the stored login at {server} is damaged", hint="log in again") from None
 
+    def issuer(self, server: str) -> str:
+        """Return the issuer of the login at a server, without reading the tokens; empty if there is no login."""
+        return next((name.account.partition(" ")[0] for name in self._names(server)), "")
+
     def set(self, server: str, login: Login) -> None:
         """Store the login and delete one of another issuer."""
         name = CredentialName(SERVICE, f"{login.issuer} {server}")
