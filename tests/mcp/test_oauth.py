@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -452,6 +453,13 @@ async def test_logout_revokes_and_deletes(site):
 )
 def test_challenge_is_read(header, expected):
     assert read_challenge(header) == expected
+
+
+@pytest.mark.parametrize("part", ["a", "a ", " ", ",", "a=", '"', "\\", 'a="', "bearer ", ", bearer "])
+def test_giant_challenge_is_read_quickly(part):
+    started = time.process_time()
+    read_challenge("Bearer " + part * 60_000)
+    assert time.process_time() - started < 1
 
 
 def test_pasted_text_must_belong_to_this_login():
