@@ -17,7 +17,7 @@ from ostler.core.permission import QuestionReply
 from ostler.credentials.store import LocalCredentials
 from ostler.mcp.connection import Challenge
 from ostler.mcp.http_connection import connect_http
-from ostler.mcp.oauth_access import RemoteAccess
+from ostler.mcp.oauth_access import RemoteAccess, token_name
 from ostler.mcp.oauth_discovery import read_challenge, server_identity
 from ostler.mcp.oauth_documents import Documents
 from ostler.mcp.oauth_login import LoginFlow, find_challenge, log_out
@@ -146,6 +146,13 @@ class TestLogin:
         site.authority.metadata["scopes_supported"] = ["all", "offline_access"]
         await site.log_in()
         assert site.authority.sent("/authorize")[0]["scope"] == "all offline_access"
+
+    async def test_is_used_instead_of_a_token_for_the_host(self, site):
+        site.store.set(token_name(site.entry()), "an-old-token")
+        with pytest.raises(ToolError, match="needs login"):
+            await site.server().client()
+        await site.log_in()
+        assert await call(site.server()) == "far: hi"
 
     async def test_configured_client_is_used(self, site):
         site.authority.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic"]

@@ -175,9 +175,10 @@ def _remote_entry(args: Namespace) -> "ServerEntry":
 def _token(args: Namespace) -> int:
     from ostler.app.tool_host import open_credentials
     from ostler.cli.stdin import read_secret
-    from ostler.mcp.oauth_access import token_name
+    from ostler.mcp.oauth_access import describe_access, token_name
 
-    name = token_name(_remote_entry(args))
+    entry = _remote_entry(args)
+    name = token_name(entry)
     if args.delete:
         found = open_credentials().delete(name)
         sys.stdout.write(f"deleted the token for {name.account}\n" if found else f"no token for {name.account}\n")
@@ -187,6 +188,8 @@ def _token(args: Namespace) -> int:
         raise UsageError("the token is empty or contains spaces", hint="pass only the token, without Bearer")
     open_credentials().set(name, token)
     sys.stdout.write(f"stored the token for {name.account}\n")
+    if describe_access(entry, open_credentials()) != "token stored":
+        sys.stdout.write(f"the login is used first; end it with `ostler mcp logout {entry.name}` to use the token\n")
     return 0
 
 

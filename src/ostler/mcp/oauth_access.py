@@ -45,12 +45,12 @@ class RemoteAccess:
         return self._header
 
     def _read(self) -> tuple[str, Login | None]:
-        """Return the header, and the login that it is of. A token that the user stored is used first."""
+        """Return the header, and the login that it is of. The login is used first: the token is for the whole host."""
         store = self._open_credentials()
-        if token := store.get(token_name(self._entry)):
-            return f"Bearer {token}", None
-        login = Logins(store).get(self._identity) if self._entry.oauth else None
-        return (f"Bearer {login.access_token}", login) if login else ("", None)
+        if self._entry.oauth and (login := Logins(store).get(self._identity)):
+            return f"Bearer {login.access_token}", login
+        token = store.get(token_name(self._entry))
+        return f"Bearer {token}" if token else "", None
 
     async def renew(self, refused: str, challenge: Challenge) -> None:
         """Get another header than the refused one. Raises `LoginNeeded`, or `BackendError` if that fails.
@@ -113,10 +113,9 @@ def describe_access(entry: ServerEntry, store: CredentialStore) -> str:
     """Return what is stored for a remote server, for people. Never asks the user to unlock anything."""
     if not entry.url or entry.has_authorization:
         return ""
-    if token_name(entry) in store.names():
-        return "token stored"
-    issuer = Logins(store).issuer(server_identity(entry.url)) if entry.oauth else ""
-    return f"logged in at {issuer}" if issuer else ""
+    if entry.oauth and (issuer := Logins(store).issuer(server_identity(entry.url))):
+        return f"logged in at {issuer}"
+    return "token stored" if token_name(entry) in store.names() else ""
 
 
 def token_name(entry: ServerEntry) -> CredentialName:
