@@ -95,6 +95,9 @@ def test_browser_signs_in_and_out(ostler, far):
         assert f"Sign in at {far.authority.issuer} to use {far.url}" in screen.text
         assert f"logged in to far at {far.authority.issuer}" in screen.text
     assert call(ostler)["for_model"] == "far: hi"
+    assert f"logged in at {far.authority.issuer}" in ostler("mcp", "list").stdout
+    stored = ostler("mcp", "token", "far", stdin="t0ken-for-tests\n").stdout
+    assert "the login is used first; end it with `ostler mcp logout far`" in stored
     assert oct((ostler.home / ".ostler" / "credentials.json").stat().st_mode)[-3:] == "600"
     assert "logged out of far" in ostler("mcp", "logout", "far").stdout
     assert "there is no login at far" in ostler("mcp", "logout", "far").stdout

@@ -85,7 +85,7 @@ def oauth_settings():
     return OAuthEntry(CONTEXT.get("client_id", ""), CONTEXT.get("client_secret", ""))
 
 
-async def sign_in(entry, logins):
+async def sign_in(entry, logins, folder):
     """Log in as a user whose browser is signed in already: it only follows the redirect."""
     pages = []
 
@@ -93,7 +93,7 @@ async def sign_in(entry, logins):
         pages.append(asyncio.ensure_future(asyncio.to_thread(open_page, address)))
 
     try:
-        await LoginFlow(entry, logins, {}, show).run(await find_challenge(entry, {}, "1"))
+        await LoginFlow(entry, logins, folder, {}, show).run(await find_challenge(entry, {}, "1"))
     finally:
         await asyncio.gather(*pages)
 
@@ -126,7 +126,7 @@ async def main(url):
                 except ToolError as error:
                     if "needs login" not in str(error) or not left:
                         raise
-                    await sign_in(entry, Logins(store))
+                    await sign_in(entry, Logins(store), Path(folder))
         finally:
             await server.aclose()
 

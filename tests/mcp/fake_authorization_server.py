@@ -120,9 +120,11 @@ class _Handler(BaseHTTPRequestHandler):
                 return 400, {"error": "invalid_grant", "error_description": "the token was used"}
             self.fake.refresh_tokens.remove(fields["refresh_token"])
             issued = self.fake.issue(fields["resource"])
-            if self.fake.hold:
+            if hold := self.fake.hold:
                 self.fake.holding.set()
-                self.fake.hold.wait(10)
+                self.fake.lock.release()
+                hold.wait(10)
+                self.fake.lock.acquire()
             return 200, issued
         asked = self.fake.codes.pop(fields["code"], None)
         digest = base64.urlsafe_b64encode(hashlib.sha256(fields["code_verifier"].encode()).digest()).rstrip(b"=")

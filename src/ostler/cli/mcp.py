@@ -67,9 +67,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _list(args: Namespace) -> int:
-    from ostler.app.tool_host import make_servers
+    from ostler.app.tool_host import make_servers, open_credentials
     from ostler.knowledge.trusted_settings import load_settings
     from ostler.mcp.configured_servers import mcp_source
+    from ostler.mcp.oauth_access import describe_access
     from ostler.settings.project_paths import workspace_path
     from ostler.text.sanitise import sanitise
 
@@ -84,7 +85,8 @@ def _list(args: Namespace) -> int:
         assert server is not None
         known = f"{status.tools} tools known" if status.tools else "tools not known yet"
         detail = status.detail or ("" if status.state == "disabled" else known)
-        parts = (status.name, status.state, server.entry.place, server.entry.confinement, detail)
+        access = describe_access(server.entry, open_credentials()) if server.entry.url else ""
+        parts = (status.name, status.state, server.entry.place, server.entry.confinement, access, detail)
         sys.stdout.write(f"{sanitise('  '.join(filter(None, parts)))}\n")
     for setting in waiting:
         sys.stdout.write(f"{setting.key.removeprefix('mcp.')}  not trusted  run `ostler trust` to use it\n")
@@ -173,9 +175,10 @@ def _remote_entry(args: Namespace) -> "ServerEntry":
 def _token(args: Namespace) -> int:
     from ostler.app.tool_host import open_credentials
     from ostler.cli.stdin import read_secret
-    from ostler.mcp.oauth_access import token_name
+    from ostler.mcp.oauth_access import describe_access, token_name
 
-    name = token_name(_remote_entry(args))
+    entry = _remote_entry(args)
+    name = token_name(entry)
     if args.delete:
         found = open_credentials().delete(name)
         sys.stdout.write(f"deleted the token for {name.account}\n" if found else f"no token for {name.account}\n")
@@ -185,6 +188,8 @@ def _token(args: Namespace) -> int:
         raise UsageError("the token is empty or contains spaces", hint="pass only the token, without Bearer")
     open_credentials().set(name, token)
     sys.stdout.write(f"stored the token for {name.account}\n")
+    if describe_access(entry, open_credentials()) != "token stored":
+        sys.stdout.write(f"the login is used first; end it with `ostler mcp logout {entry.name}` to use the token\n")
     return 0
 
 

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from ostler import __version__
 from ostler.app.tool_host import open_credentials
@@ -14,6 +15,7 @@ from ostler.mcp.oauth_login import LoginFlow, find_challenge
 from ostler.mcp.oauth_login import log_out as end_login
 from ostler.mcp.oauth_logins import Logins
 from ostler.mcp.server_entry import ServerEntry
+from ostler.settings.home import require_home
 from ostler.text.sanitise import sanitise
 
 MAX_LINE = 16 * 1024
@@ -47,16 +49,22 @@ async def _log_in(entry: ServerEntry, *, open_browser: bool) -> None:
         sys.stdout.flush()
 
     challenge = await find_challenge(entry, os.environ, __version__)
-    login = await LoginFlow(entry, Logins(open_credentials()), os.environ, show, _read_pasted).run(challenge)
+    login = await LoginFlow(entry, Logins(open_credentials()), _lock_folder(), os.environ, show, _read_pasted).run(
+        challenge
+    )
     scope = f" for {sanitise(login.scope)}" if login.scope else ""
     sys.stdout.write(f"logged in to {entry.name} at {sanitise(login.issuer)}{scope}\n")
 
 
 def log_out(entry: ServerEntry) -> int:
     """Delete the login at a remote server."""
-    found = asyncio.run(end_login(entry, Logins(open_credentials()), os.environ))
+    found = asyncio.run(end_login(entry, Logins(open_credentials()), _lock_folder(), os.environ))
     sys.stdout.write(f"logged out of {entry.name}\n" if found else f"there is no login at {entry.name}\n")
     return 0
+
+
+def _lock_folder() -> Path:
+    return require_home(os.environ) / "mcp"
 
 
 def start_browser(address: str) -> None:

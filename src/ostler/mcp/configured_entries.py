@@ -7,7 +7,14 @@ from pathlib import Path
 
 from ostler.core.errors import UsageError
 from ostler.core.sessions import McpServerRequest
-from ostler.mcp.server_entry import DEFAULT_CALL_TIMEOUT, DEFAULT_START_TIMEOUT, OAuthEntry, ServerEntry, read_switches
+from ostler.mcp.server_entry import (
+    DEFAULT_CALL_TIMEOUT,
+    DEFAULT_START_TIMEOUT,
+    PASSED_IN,
+    OAuthEntry,
+    ServerEntry,
+    read_switches,
+)
 from ostler.processes.command_environment import command_environment, path_without
 from ostler.settings.effective import Settings
 from ostler.settings.home import require_home
@@ -34,7 +41,7 @@ def passed_in_entry(request: McpServerRequest, cwd: Path, settings: Settings) ->
         request.headers,
         secrets=(*request.env.values(), *request.headers.values()),
         problem=_SSE_PROBLEM if request.type == "sse" else "",
-        origin="the client",
+        origin=PASSED_IN,
         settings_digest="\0".join(f"{key}={value}" for key, value in (*request.env.items(), *request.headers.items())),
     )
 

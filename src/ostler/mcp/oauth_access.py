@@ -1,11 +1,7 @@
 """The Authorization header for a remote server: a stored token, or that of a login, which is renewed when refused."""
 
 import asyncio
-import fcntl
-import hashlib
-import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,12 +14,10 @@ from ostler.mcp.connection import Challenge
 from ostler.mcp.oauth_discovery import normal_scope, server_identity
 from ostler.mcp.oauth_documents import make_documents
 from ostler.mcp.oauth_errors import login_needed
-from ostler.mcp.oauth_logins import Login, Logins
+from ostler.mcp.oauth_logins import Login, Logins, locked_login
 from ostler.mcp.oauth_tokens import refresh_tokens
 from ostler.mcp.server_entry import ServerEntry
 
-LOCK_SECONDS = 60.0
-POLL_SECONDS = 0.05
 T = TypeVar("T")
 
 
@@ -40,8 +34,8 @@ class RemoteAccess:
         self._entry = entry
         self._open_credentials = open_credentials
         self._environ = environ
-        digest = hashlib.sha256(server_identity(entry.url).encode()).hexdigest()
-        self._lock_file = lock_folder / f"login-{digest[:32]}.lock"
+        self._identity = server_identity(entry.url)
+        self._lock_folder = lock_folder
         self._header: str | None = None
 
     async def header(self) -> str:
@@ -51,19 +45,19 @@ class RemoteAccess:
         return self._header
 
     def _read(self) -> tuple[str, Login | None]:
-        """Return the header, and the login that it is of. A token that the user stored is used first."""
+        """Return the header, and the login that it is of. The login is used first: the token is for the whole host."""
         store = self._open_credentials()
-        if token := store.get(token_name(self._entry)):
-            return f"Bearer {token}", None
-        login = Logins(store).get(server_identity(self._entry.url)) if self._entry.oauth else None
-        return (f"Bearer {login.access_token}", login) if login else ("", None)
+        if self._entry.oauth and (login := Logins(store).get(self._identity)):
+            return f"Bearer {login.access_token}", login
+        token = store.get(token_name(self._entry))
+        return f"Bearer {token}" if token else "", None
 
     async def renew(self, refused: str, challenge: Challenge) -> None:
         """Get another header than the refused one. Raises `LoginNeeded`, or `BackendError` if that fails.
 
         Only one process at a time does this: a refresh token is often valid once.
         """
-        async with _locked(self._lock_file):
+        async with locked_login(self._lock_folder, self._identity):
             header, login = await asyncio.to_thread(self._read)
             if header == refused:
                 header = f"Bearer {(await self._renewed(login, challenge)).access_token}"
@@ -97,7 +91,7 @@ class RemoteAccess:
 
     async def _store(self, login: Login) -> None:
         logins = Logins(self._open_credentials())
-        await asyncio.to_thread(logins.set, server_identity(self._entry.url), login)
+        await asyncio.to_thread(logins.set, self._identity, login)
 
 
 async def _uninterrupted(work: Coroutine[Any, Any, T]) -> T:
@@ -115,31 +109,16 @@ async def _uninterrupted(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
+def describe_access(entry: ServerEntry, store: CredentialStore) -> str:
+    """Return what is stored for a remote server, for people. Never asks the user to unlock anything."""
+    if not entry.url or entry.has_authorization:
+        return ""
+    if entry.oauth and (issuer := Logins(store).issuer(server_identity(entry.url))):
+        return f"logged in at {issuer}"
+    return "token stored" if token_name(entry) in store.names() else ""
+
+
 def token_name(entry: ServerEntry) -> CredentialName:
     """Return the name of a server's token. It belongs to the host, so no other host gets it."""
     origin = parse_origin(entry.url)
     return CredentialName("mcp", f"{origin.scheme}://{origin.authority}")
-
-
-@asynccontextmanager
-async def _locked(file: Path) -> AsyncIterator[None]:
-    """Lock a file against other processes. Waits without blocking, so that the wait can be cancelled."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        async with asyncio.timeout(LOCK_SECONDS):
-            while not _try_lock(descriptor):  # noqa: ASYNC110 - another process holds the lock
-                await asyncio.sleep(POLL_SECONDS)
-        yield
-    except TimeoutError:
-        raise BackendError(f"another process keeps {file} locked", code="timeout") from None
-    finally:
-        os.close(descriptor)
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

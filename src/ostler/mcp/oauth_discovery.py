@@ -15,8 +15,9 @@ from ostler.text.sanitise import sanitise
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 SERVER_METADATA = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 MAX_SCOPES = 100
+MAX_CHALLENGE = 8192  # characters
 _BEARER = re.compile(r"(?:^|,)\s*bearer\s(.*)", re.IGNORECASE | re.DOTALL)
-_PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s,"]+)')
+_PARAMETER = re.compile(r'(?<![A-Za-z_])([A-Za-z_]{1,40})\s{0,9}=\s{0,9}("(?:[^"\\]|\\.)*"|[^\s,"]+)')
 
 
 class ProtectedResource(msgspec.Struct, frozen=True):
@@ -44,7 +45,7 @@ class AuthorizationServer(msgspec.Struct, frozen=True):
 
 def read_challenge(header: str) -> Challenge:
     """Return the parameters of a `Bearer` challenge; an empty one if there is none."""
-    found = _BEARER.search(header)
+    found = _BEARER.search(header[:MAX_CHALLENGE])
     parameters: dict[str, str] = {}
     for name, value in _PARAMETER.findall(found[1] if found else ""):
         text = re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value

@@ -10,5 +10,8 @@ def login_needed(entry: ServerEntry, challenge: Challenge) -> LoginNeeded:
     if entry.oauth:
         more = " with more permissions" if challenge.error == "insufficient_scope" else ""
         return LoginNeeded(f"needs login{more}: ostler mcp login {entry.name}", challenge, hint=f"or {token}")
-    hint = "check its Authorization header" if entry.has_authorization else token
-    return LoginNeeded("the server refused the request (HTTP 401)", challenge, hint=hint)
+    if entry.has_authorization:
+        token = "check its Authorization header"
+    elif entry.is_passed_in:
+        token = "the program that passed it in must send its Authorization header"
+    return LoginNeeded("the server refused the request (HTTP 401)", challenge, hint=token)

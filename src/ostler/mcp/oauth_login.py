@@ -5,6 +5,8 @@ import base64
 import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlencode
 
 from ostler.core.errors import BackendError, UsageError
@@ -21,7 +23,7 @@ from ostler.mcp.oauth_discovery import (
     server_identity,
 )
 from ostler.mcp.oauth_documents import make_documents
-from ostler.mcp.oauth_logins import Login, Logins
+from ostler.mcp.oauth_logins import Login, Logins, locked_login
 from ostler.mcp.oauth_redirect import Expected, RedirectListener, listening, read_code, read_pasted
 from ostler.mcp.oauth_tokens import authenticate, client_of, request_tokens
 from ostler.mcp.server_entry import OAuthEntry, ServerEntry
@@ -58,6 +60,7 @@ class LoginFlow:
         self,
         entry: ServerEntry,
         logins: Logins,
+        lock_folder: Path,
         environ: Mapping[str, str],
         show: ShowAddress,
         read_pasted: ReadPasted | None = None,
@@ -65,6 +68,7 @@ class LoginFlow:
         self._entry = entry
         self._settings = entry.oauth or OAuthEntry()
         self._logins = logins
+        self._lock_folder = lock_folder
         self._documents = make_documents(entry, environ)
         self._show = show
         self._read_pasted = read_pasted
@@ -77,7 +81,8 @@ class LoginFlow:
         earlier = await asyncio.to_thread(self._logins.get, identity)
         scope = self._scope(challenge, resource, server, earlier)
         login = await self._sign_in(server, resource, scope, earlier)
-        await asyncio.to_thread(self._logins.set, identity, login)
+        async with locked_login(self._lock_folder, identity):  # otherwise a refresh could replace it
+            await asyncio.to_thread(self._logins.set, identity, login)
         return login
 
     async def _sign_in(
@@ -158,15 +163,15 @@ def _address(server: AuthorizationServer, login: Login, redirect_uri: str, state
     return f"{server.authorization_endpoint}{separator}{urlencode(parameters)}"
 
 
-async def log_out(entry: ServerEntry, logins: Logins, environ: Mapping[str, str]) -> bool:
+async def log_out(entry: ServerEntry, logins: Logins, lock_folder: Path, environ: Mapping[str, str]) -> bool:
     """Revoke the tokens if the authorization server supports it, and delete them. Return whether there were any."""
     identity = server_identity(entry.url)
-    login = await asyncio.to_thread(logins.get, identity)
+    async with locked_login(lock_folder, identity):
+        login = await asyncio.to_thread(logins.get, identity)
+        found = await asyncio.to_thread(logins.delete, identity)
     if login and login.revocation_endpoint:
         own, headers = authenticate(client_of(login))
-        try:
-            fields = {"token": login.refresh_token or login.access_token, **own}
+        fields = {"token": login.refresh_token or login.access_token, **own}
+        with suppress(BackendError):  # the tokens are deleted here in any case
             await make_documents(entry, environ).post_form(login.revocation_endpoint, fields, headers)
-        except BackendError:
-            pass  # the tokens are deleted here in any case
-    return await asyncio.to_thread(logins.delete, identity)
+    return found

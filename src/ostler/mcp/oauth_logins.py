@@ -1,11 +1,21 @@
 """Stored logins at remote servers: the tokens, and the client for which the authorization server issued them."""
 
+import asyncio
+import fcntl
+import hashlib
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
 import msgspec
 
 from ostler.core.credentials import CredentialName, CredentialStore
-from ostler.core.errors import UsageError
+from ostler.core.errors import BackendError, UsageError
 
 SERVICE = "mcp-login"
+LOCK_SECONDS = 60.0
+POLL_SECONDS = 0.05
 
 
 class Login(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,6 +55,10 @@ class Logins:
         except msgspec.DecodeError:
             raise UsageError(f"the stored login at {server} is damaged", hint="log in again") from None
 
+    def issuer(self, server: str) -> str:
+        """Return the issuer of the login at a server, without reading the tokens; empty if there is no login."""
+        return next((name.account.partition(" ")[0] for name in self._names(server)), "")
+
     def set(self, server: str, login: Login) -> None:
         """Store the login and delete one of another issuer."""
         name = CredentialName(SERVICE, f"{login.issuer} {server}")
@@ -61,3 +75,31 @@ class Logins:
         return [
             name for name in self._store.names() if name.service == SERVICE and name.account.partition(" ")[2] == server
         ]
+
+
+@asynccontextmanager
+async def locked_login(folder: Path, server: str) -> AsyncIterator[None]:
+    """Keep other sessions from changing the login at a server. Raises `BackendError` if this takes too long.
+
+    Waits without blocking, so that the wait can be cancelled.
+    """
+    file = folder / f"login-{hashlib.sha256(server.encode()).hexdigest()[:32]}.lock"
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        async with asyncio.timeout(LOCK_SECONDS):
+            while not _try_lock(descriptor):  # noqa: ASYNC110 - another process holds the lock
+                await asyncio.sleep(POLL_SECONDS)
+        yield
+    except TimeoutError:
+        raise BackendError(f"another process keeps {file} locked", code="timeout") from None
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -8,6 +8,7 @@ import msgspec
 
 DEFAULT_START_TIMEOUT = 30.0
 DEFAULT_CALL_TIMEOUT = 120.0
+PASSED_IN = "the client"  # the origin of an entry that a client passed in
 ToolSwitches = tuple[tuple[str, bool], ...]
 
 
@@ -58,6 +59,11 @@ class ServerEntry(msgspec.Struct, frozen=True):
     def confinement(self) -> str:
         """Whether a local server runs in the sandbox, for people; empty for a remote one."""
         return "" if self.url else confinement(self.sandbox, self.network)
+
+    @property
+    def is_passed_in(self) -> bool:
+        """Whether a client such as an editor passed it in."""
+        return self.origin == PASSED_IN
 
     @property
     def has_authorization(self) -> bool:
