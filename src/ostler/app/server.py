@@ -125,10 +125,11 @@ def make_hubs(
 
 
 def limit_models(model: ModelChoice, names: Sequence[str]) -> ModelChoice:
-    """Return the choice with only these names to switch to."""
+    """Return the choice with only these names to switch to, besides the chosen model."""
+    chosen = model.make("").name
 
     def make(name: str) -> ModelClient:
-        if name and name not in names:
+        if name and name != chosen and name not in names:
             raise UsageError(f"the model {name[:80]!r} cannot be chosen; available: {', '.join(names)}")
         return model.make(name)
 
