@@ -8,10 +8,9 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from tests.conftest import Ostler
 from tests.frontends.server.server_client import LS, Gate, text_of
 from tests.frontends.server.test_sse_route import HELLO, EventStream
-from tests.remote_team import MODEL_KEY, TOKEN, Team, files_with, scripted_server
+from tests.remote_team import MODEL_KEY, TOKEN, files_with, scripted_server
 from tests.serving import hello, serving
 from tests.streaming_run import running
 from websockets.exceptions import ConnectionClosed
@@ -62,30 +61,6 @@ def sse_turn(ostler, models):
         stream.post(HELLO, {"type": "user.message", "content": "go"})
         yield server, stream
         stream.close()
-
-
-@pytest.fixture(scope="module")
-def shared_team(tmp_path_factory):
-    team = Team(tmp_path_factory.mktemp("server"))
-    yield team
-    team.close()
-
-
-@pytest.fixture
-def team(shared_team):
-    """`ostler serve` with a scripted model, in a folder of its own; the tests of this module share it."""
-    yield shared_team
-    assert shared_team.drop_replies() == 0
-
-
-@pytest.fixture
-def client(tmp_path):
-    """The command line in another folder, with a home of its own."""
-    folder = tmp_path / "client"
-    folder.mkdir()
-    client = Ostler(folder)
-    (client.home / ".ostler").mkdir()
-    return client
 
 
 def serve_calls(client, models, *requests):

@@ -22,7 +22,7 @@ async def open_session(
     cwd: str = ".",
     *,
     model: str | ModelClient = "",
-    backend: Backend | None = None,
+    backend: str | Backend | None = None,
     base_url: str = "",
     api_key: str = "",
     ask: ApprovalCallback | None = None,
@@ -32,18 +32,19 @@ async def open_session(
     """Open a session in a folder; it is closed at the end of the block.
 
     `model` is the name of a profile or model, or your own client; by default the same model as in `ostler run`.
-    `backend` replaces the engine. `ask` answers approval requests; without it they are denied.
+    `backend` replaces the engine: your own, or a name such as `remote:URL`, as for `--backend`. `ask` answers approval
+    requests; without it they are denied.
     """
     notes: list[str] = []
     check_argument("model", model, ("name", "context_limit", "stream"), str)
-    check_argument("backend", backend, ("open", "run_turn", "apply", "aclose"), type(None))
+    check_argument("backend", backend or "", ("open", "run_turn", "apply", "aclose"), str)
     names = {"model": model if isinstance(model, str) else "", "base_url": base_url, "api_key": api_key}
     options = make_options(cwd, {name: value for name, value in names.items() if value}, flags)
     choice = None if isinstance(model, str) else fixed_model(model)
-    manager = LocalSessionManager(options, notes.append, choice, backend)
-    session = await manager.open(
-        OpenSessionRequest(cwd, "library" if backend else "", resume=resume, interactive=ask is not None)
-    )
+    own = None if isinstance(backend, str) else backend
+    name = backend if isinstance(backend, str) else "library" if backend else ""
+    manager = LocalSessionManager(options, notes.append, choice, own)
+    session = await manager.open(OpenSessionRequest(cwd, name, resume=resume, interactive=ask is not None))
     try:
         yield Conversation(session, notes, ask)
     finally:
@@ -55,7 +56,7 @@ def run(
     cwd: str = ".",
     *,
     model: str | ModelClient = "",
-    backend: Backend | None = None,
+    backend: str | Backend | None = None,
     base_url: str = "",
     api_key: str = "",
     **flags: Unpack[SessionFlags],

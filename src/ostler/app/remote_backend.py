@@ -48,7 +48,6 @@ async def make_remote_parts(
         lambda: describe_workspace(project),
         options.model.get("model", ""),
         address.session_id,
-        request.fork,
         restore=texts.restore,
     )
     server = RemoteServer(address, known.dialer(os.environ), known.headers())

@@ -11,7 +11,8 @@ import msgspec
 from ostler.core import events as e
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import Prompt, TextContent
-from ostler.core.protocols import Journal, Records
+from ostler.core.protocols import Journal
+from ostler.core.session_view import Records
 from ostler.core.tools import ToolResult
 
 ELSEWHERE = "(stored on the server)"

@@ -88,7 +88,7 @@ class RemoteBackend:
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
         self.context, self._root = context, os.path.normpath(start.cwd)
         self._model = start.options.get("model", "") or self._model
-        self._position = LogPosition(context)
+        self._position = LogPosition(context, start.session_id)
         try:
             self._capabilities = await self._server.capabilities()
             session_id = await self._choose_session()
@@ -414,7 +414,7 @@ class RemoteBackend:
     async def _choose_session(self) -> str:
         """Return the server's session: the one of the journal, a copy of it, the named one, or a new one."""
         position = self._position
-        if position.session_id and self._plan.fork:
+        if position.is_copied:
             copy = await self._server.fork(position.session_id, position.seq)
             position.begin(copy.session_id, copy.epoch, position.seq)
         if position.session_id:

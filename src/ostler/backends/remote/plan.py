@@ -13,7 +13,7 @@ class RemotePlan(msgspec.Struct, frozen=True):
     """What a session with a server needs besides the connection.
 
     `tools` are all tools that the server may call; those in `server_only` are left out if the server does not have
-    them. `session_id` is the server's session to use, if it is not a new one; `fork` copies the one of the journal.
+    them. `session_id` is the server's session to use, if it is not a new one.
     `restore` gets the texts of a resumed conversation: by the id of the message, and prompts by their record here.
     """
 
@@ -23,7 +23,6 @@ class RemotePlan(msgspec.Struct, frozen=True):
     workspace: Callable[[], RemoteWorkspace | None] = lambda: None
     model: str = ""
     session_id: str = ""
-    fork: bool = False
     take_host: bool = False
     server_only: frozenset[str] = frozenset({"task"})
     restore: Callable[[Mapping[str, str], Mapping[int, str]], None] | None = None
