@@ -200,7 +200,9 @@ class ConnectorDouble:
                 await self.emit("connector_context_event", event, sid)
             cursor = end
             if was_running and not self.running and not self.is_old:
-                await self.emit("connector_context_complete", {"context_id": self.context_id, "status": "completed"}, sid)
+                await self.emit(
+                    "connector_context_complete", {"context_id": self.context_id, "status": "completed"}, sid
+                )
             was_running = self.running
             await asyncio.sleep(self.poll)
 
@@ -252,7 +254,9 @@ class ConnectorDouble:
         return answer or (texts[-1] if texts else "")
 
     async def _tree(self, sid, data):
-        if not all(isinstance(data.get(name), str) and data[name].strip() for name in ("tree", "root_path", "tree_hash")):
+        if not all(
+            isinstance(data.get(name), str) and data[name].strip() for name in ("tree", "root_path", "tree_hash")
+        ):
             return _error("INVALID_TREE_PAYLOAD", "tree, root_path and tree_hash are required")
         self.trees.append(data)
         return _ok({"accepted": True})
@@ -310,7 +314,10 @@ class ConnectorDouble:
             "chat_create": {"context_id": self.context_id, "ctxid": self.context_id},
             "chats_list": {"contexts": [chat], "chats": [chat]},
             "projects": {"ok": True, "projects": projects, "current_project": None},
-            "agents_list": {"ok": True, "data": [{"key": "agent0", "label": "Agent 0"}, {"key": "coder", "label": "C"}]},
+            "agents_list": {
+                "ok": True,
+                "data": [{"key": "agent0", "label": "Agent 0"}, {"key": "coder", "label": "C"}],
+            },
             "model_presets": {"ok": True, "presets": [{"name": "fast"}, {"name": "deep"}]},
             "launcher_gateway_status": {"connected": bool(self.gateways), "gateways": list(self.gateways)},
             "token_status": {"ok": True, "token_count": 1234, "context_window": 100_000},
@@ -326,4 +333,7 @@ def _ok(data):
 
 
 def _error(code, text):
-    return {"correlationId": "r", "results": [{"handlerId": HANDLER, "ok": False, "error": {"code": code, "error": text}}]}
+    return {
+        "correlationId": "r",
+        "results": [{"handlerId": HANDLER, "ok": False, "error": {"code": code, "error": text}}],
+    }

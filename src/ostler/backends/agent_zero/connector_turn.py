@@ -70,13 +70,13 @@ class ConnectorTurn:
 
     def end(self, members: dict[str, Any]) -> None:
         """Handle the report of the end. One without an answer counts only if this turn has events."""
-        response = members.get("response")
-        if not isinstance(response, str) and not self._events:
+        response, failed = members.get("response"), members.get("status") == "error"
+        if not isinstance(response, str) and not failed and not self._events:
             return
         self._ends += 1
         self._changed_at = time.monotonic()
         self._response = response if isinstance(response, str) else self._response
-        if members.get("status") == "error":
+        if failed:
             text = sanitise(first_text(members, "error") or "unknown error")[:2000]
             self.fail(BackendError(f"Agent Zero failed: {text}", code="agent_error"))
 
