@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 from acp_driver import AcpDriver
 from remote_driver import RemoteDriver
-from zero_driver import ZeroDriver
+from zero_driver import ConnectorDriver, ZeroDriver
 
 from ostler.backends.engine.backend import Engine
 from ostler.backends.scripted import ScriptedBackend
@@ -164,4 +164,4 @@ def _act(moves: list[Move], number: int, heard: list[str]):
     return act
 
 
-DRIVERS = (ScriptedDriver, EngineDriver, AcpDriver, RemoteDriver, ZeroDriver)
+DRIVERS = (ScriptedDriver, EngineDriver, AcpDriver, RemoteDriver, ZeroDriver, ConnectorDriver)

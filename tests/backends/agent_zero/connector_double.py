@@ -125,6 +125,7 @@ class ConnectorDouble:
         offered = [sid for sid in candidates if self._meta.get(sid, {}).get(kind, {}).get("enabled")]
         sid = (offered or candidates)[0]
         self._pending[op_id] = sid
+        self.results.pop(op_id, None)
         await self.emit(name, {"op_id": op_id, "context_id": self.context_id, **members}, sid)
         if not wait:
             return None
@@ -214,7 +215,8 @@ class ConnectorDouble:
         if any(isinstance(item, dict) and item.get("base64") for item in data.get("attachments", ())):
             return _error("INVALID_ATTACHMENTS", "WebSocket attachments must be file paths or URLs")
         self._log_message(data)
-        self._spawn(self._run_message(data))
+        if not self.running:  # else the running agent takes the message
+            self._spawn(self._run_message(data))
         if self.loses_acks:
             self.loses_acks -= 1
             await self.drop()

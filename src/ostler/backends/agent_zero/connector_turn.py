@@ -8,7 +8,7 @@ from ostler.core.errors import BackendError
 from ostler.text.sanitise import sanitise
 from ostler.wire.agent_zero.connector_events import ANSWERS, ConnectorEvent
 from ostler.wire.agent_zero.loose_values import first_text
-from ostler.wire.agent_zero.zero_events import ZeroEvent
+from ostler.wire.agent_zero.zero_events import PARAGRAPH, ZeroEvent
 
 SETTLE_SECONDS = 1.0  # without an event after the report of the end, which may overtake the last events
 MAX_TURN_CHARACTERS = 64 * 1024 * 1024
@@ -97,5 +97,4 @@ class ConnectorTurn:
         elif text:
             self._answers.append(text)
         if piece:
-            separator = "\n\n" if len(self._answers) > 1 and not continues else ""
-            self._listener.on_event(ZeroEvent("piece", separator + piece))
+            self._listener.on_event(ZeroEvent("piece", piece, "" if continues else PARAGRAPH))
