@@ -62,7 +62,8 @@ def operation_reply(members: dict[str, Any], result: ZeroToolResult) -> dict[str
         shown = {"content": result.output}
     else:
         shown = {"path": first_text(members, "path"), "message": result.output}
-    shown |= {name: result.details[name] for name in _METADATA if name in result.details}
+    names = ("file",) if first_text(members, "op").strip().lower() == "stat" else _METADATA
+    shown |= {name: result.details[name] for name in names if name in result.details}
     return {"op_id": op_id, "ok": True, "result": shown, "host": host}
 
 
