@@ -8,7 +8,7 @@ import msgspec
 from acp_driver import AcpDriver
 from remote_driver import RemoteDriver
 from server_driver import ServedEngine
-from zero_driver import ZeroDriver
+from zero_driver import ConnectorDriver, ZeroDriver
 
 from ostler.backends.engine.backend import Engine
 from ostler.backends.scripted import ScriptedBackend
@@ -182,4 +182,4 @@ class ServerDriver(EngineDriver):
     make_model = EngineDriver._make_model
 
 
-DRIVERS = (ScriptedDriver, EngineDriver, AcpDriver, RemoteDriver, ServerDriver, ZeroDriver)
+DRIVERS = (ScriptedDriver, EngineDriver, AcpDriver, RemoteDriver, ServerDriver, ZeroDriver, ConnectorDriver)

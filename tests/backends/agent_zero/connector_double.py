@@ -125,6 +125,7 @@ class ConnectorDouble:
         offered = [sid for sid in candidates if self._meta.get(sid, {}).get(kind, {}).get("enabled")]
         sid = (offered or candidates)[0]
         self._pending[op_id] = sid
+        self.results.pop(op_id, None)
         await self.emit(name, {"op_id": op_id, "context_id": self.context_id, **members}, sid)
         if not wait:
             return None
@@ -200,7 +201,9 @@ class ConnectorDouble:
                 await self.emit("connector_context_event", event, sid)
             cursor = end
             if was_running and not self.running and not self.is_old:
-                await self.emit("connector_context_complete", {"context_id": self.context_id, "status": "completed"}, sid)
+                await self.emit(
+                    "connector_context_complete", {"context_id": self.context_id, "status": "completed"}, sid
+                )
             was_running = self.running
             await asyncio.sleep(self.poll)
 
@@ -212,7 +215,8 @@ class ConnectorDouble:
         if any(isinstance(item, dict) and item.get("base64") for item in data.get("attachments", ())):
             return _error("INVALID_ATTACHMENTS", "WebSocket attachments must be file paths or URLs")
         self._log_message(data)
-        self._spawn(self._run_message(data))
+        if not self.running:  # else the running agent takes the message
+            self._spawn(self._run_message(data))
         if self.loses_acks:
             self.loses_acks -= 1
             await self.drop()
@@ -252,7 +256,9 @@ class ConnectorDouble:
         return answer or (texts[-1] if texts else "")
 
     async def _tree(self, sid, data):
-        if not all(isinstance(data.get(name), str) and data[name].strip() for name in ("tree", "root_path", "tree_hash")):
+        if not all(
+            isinstance(data.get(name), str) and data[name].strip() for name in ("tree", "root_path", "tree_hash")
+        ):
             return _error("INVALID_TREE_PAYLOAD", "tree, root_path and tree_hash are required")
         self.trees.append(data)
         return _ok({"accepted": True})
@@ -310,7 +316,10 @@ class ConnectorDouble:
             "chat_create": {"context_id": self.context_id, "ctxid": self.context_id},
             "chats_list": {"contexts": [chat], "chats": [chat]},
             "projects": {"ok": True, "projects": projects, "current_project": None},
-            "agents_list": {"ok": True, "data": [{"key": "agent0", "label": "Agent 0"}, {"key": "coder", "label": "C"}]},
+            "agents_list": {
+                "ok": True,
+                "data": [{"key": "agent0", "label": "Agent 0"}, {"key": "coder", "label": "C"}],
+            },
             "model_presets": {"ok": True, "presets": [{"name": "fast"}, {"name": "deep"}]},
             "launcher_gateway_status": {"connected": bool(self.gateways), "gateways": list(self.gateways)},
             "token_status": {"ok": True, "token_count": 1234, "context_window": 100_000},
@@ -326,4 +335,7 @@ def _ok(data):
 
 
 def _error(code, text):
-    return {"correlationId": "r", "results": [{"handlerId": HANDLER, "ok": False, "error": {"code": code, "error": text}}]}
+    return {
+        "correlationId": "r",
+        "results": [{"handlerId": HANDLER, "ok": False, "error": {"code": code, "error": text}}],
+    }

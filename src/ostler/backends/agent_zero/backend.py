@@ -37,7 +37,7 @@ from ostler.core.protocols import BackendContext
 from ostler.core.sessions import Compact, SessionChange, SessionInfo, SessionStart, SetOption, SlashCommand, Steer
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.wire.agent_zero.server_documents import ZeroLogItem
-from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolRequest, ZeroToolResult
+from ostler.wire.agent_zero.zero_events import PARAGRAPH, ZeroEvent, ZeroToolRequest, ZeroToolResult
 
 NAME = "agent_zero"
 SEND_CONTEXT = SlashCommand("send-context", "send the description of the workspace with the next prompt")
@@ -140,7 +140,8 @@ class AgentZeroBackend:
             case "final_response":
                 self._writer.add_answer(event.text)
             case "piece":
-                self._writer.add_piece(event.text)
+                separator = "\n\n" if event.type == PARAGRAPH and self._writer.text else ""
+                self._writer.add_piece(separator + event.text)
             case "thinking":
                 self._writer.add_thought(event.text)
             case "tool_output":

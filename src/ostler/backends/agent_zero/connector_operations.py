@@ -9,6 +9,7 @@ from ostler.wire.agent_zero.zero_events import ZeroToolRequest, ZeroToolResult
 
 FILE_OP, EXEC_OP = "connector_file_op", "connector_exec_op"
 READ_TOOL, WRITE_TOOL, PATCH_TOOL, SHELL_TOOL = "connector_read", "connector_write", "patch", "connector_shell"
+FILE_SECONDS, EXEC_SECONDS, EXEC_MARGIN = 25.0, 100.0, 8.0  # a server waits for 30, and for 15 more than a command
 _INTERPRETERS = {"python": "python3 -c", "nodejs": "node -e"}
 _ACTIONS = {
     "terminal": "run",
@@ -61,7 +62,8 @@ def operation_reply(members: dict[str, Any], result: ZeroToolResult) -> dict[str
         shown = {"content": result.output}
     else:
         shown = {"path": first_text(members, "path"), "message": result.output}
-    shown |= {name: result.details[name] for name in _METADATA if name in result.details}
+    names = ("file",) if first_text(members, "op").strip().lower() == "stat" else _METADATA
+    shown |= {name: result.details[name] for name in names if name in result.details}
     return {"op_id": op_id, "ok": True, "result": shown, "host": host}
 
 
@@ -126,6 +128,15 @@ def _exec_request(members: dict[str, Any], config: dict[str, Any]) -> ZeroToolRe
     if timeouts := _timeouts(members.get("timeouts"), config.get(_TIMEOUT_GROUPS.get(runtime, "code_exec_timeouts"))):
         payload["timeouts"] = timeouts
     return _request(members, SHELL_TOOL, payload, f"{runtime} in shell session {payload['session']}")
+
+
+def patience_for(event: str, members: dict[str, Any], exec_config: dict[str, Any]) -> float:
+    """Return for how many seconds the server waits for an operation, with a margin for the way."""
+    if event != EXEC_OP:
+        return FILE_SECONDS
+    runtime = first_text(members, "runtime").strip().lower()
+    group = exec_config.get(_TIMEOUT_GROUPS.get(runtime, "code_exec_timeouts"))
+    return max(_timeouts(members.get("timeouts"), group).values(), default=EXEC_SECONDS) + EXEC_MARGIN
 
 
 def _session_number(value: Any) -> int:

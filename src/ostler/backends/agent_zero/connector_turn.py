@@ -8,7 +8,7 @@ from ostler.core.errors import BackendError
 from ostler.text.sanitise import sanitise
 from ostler.wire.agent_zero.connector_events import ANSWERS, ConnectorEvent
 from ostler.wire.agent_zero.loose_values import first_text
-from ostler.wire.agent_zero.zero_events import ZeroEvent
+from ostler.wire.agent_zero.zero_events import PARAGRAPH, ZeroEvent
 
 SETTLE_SECONDS = 1.0  # without an event after the report of the end, which may overtake the last events
 MAX_TURN_CHARACTERS = 64 * 1024 * 1024
@@ -70,13 +70,13 @@ class ConnectorTurn:
 
     def end(self, members: dict[str, Any]) -> None:
         """Handle the report of the end. One without an answer counts only if this turn has events."""
-        response = members.get("response")
-        if not isinstance(response, str) and not self._events:
+        response, failed = members.get("response"), members.get("status") == "error"
+        if not isinstance(response, str) and not failed and not self._events:
             return
         self._ends += 1
         self._changed_at = time.monotonic()
         self._response = response if isinstance(response, str) else self._response
-        if members.get("status") == "error":
+        if failed:
             text = sanitise(first_text(members, "error") or "unknown error")[:2000]
             self.fail(BackendError(f"Agent Zero failed: {text}", code="agent_error"))
 
@@ -97,5 +97,4 @@ class ConnectorTurn:
         elif text:
             self._answers.append(text)
         if piece:
-            separator = "\n\n" if len(self._answers) > 1 and not continues else ""
-            self._listener.on_event(ZeroEvent("piece", separator + piece))
+            self._listener.on_event(ZeroEvent("piece", piece, "" if continues else PARAGRAPH))
