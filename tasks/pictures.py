@@ -1,92 +1,167 @@
 """`python -m tasks.pictures`: generate the pictures of the docs from the real output of the program."""
 
+import asyncio
 import os
-import pty
 import re
+import subprocess
 import sys
-from html import escape
-from itertools import groupby
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-import pyte
+from pyte.screens import Char
+
+from ostler.testing.model_server import ScriptedModelServer, ScriptedReply, calls, text
+from tasks.terminal import ProgramTerminal, draw
 
 ROOT = Path(__file__).parents[1]
-PICTURE = ROOT / "docs" / "pictures" / "demo.svg"
-COLUMNS, LINES = 100, 120
-COLOURS = {
-    "default": "#d7dae0",
-    "red": "#f07178",
-    "green": "#a6cc70",
-    "brown": "#e6b450",
-    "blue": "#6cb6ff",
-    "cyan": "#5ccfe6",
-}
+PICTURES = ROOT / "docs" / "pictures"
+PICTURE = PICTURES / "demo.svg"
+OSTLER = (sys.executable, "-P", "-m", "ostler")
+DEMO_SIZE, SCREEN_SIZE = (100, 120), (116, 34)
+F4, F5 = "\x1bOS", "\x1b[15~"
+GREET = '''"""Greets people."""
 
-# Replace spaces, which SVG would collapse, and symbols that some fonts lack.
-FOR_FONTS = str.maketrans({" ": "\u00a0", "⏺": "●", "⎿": "└"})
+import sys
 
 
-def record(command: list[str]) -> str:
-    """Run a command in a terminal and return its output."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.environ.update(TERM="xterm-256color", COLUMNS=str(COLUMNS), LINES=str(LINES))
-        os.environ.pop("NO_COLOR", None)
-        os.execv(command[0], command)
-    chunks = []
-    try:
-        while chunk := os.read(fd, 65536):
-            chunks.append(chunk)
-    except OSError:
-        pass  # the terminal closes when the program ends
-    os.waitpid(pid, 0)
-    return b"".join(chunks).decode()
+def greet(name):
+    """Return a greeting."""
+    return "Hello, " + name
 
 
-def screen_rows(printed: str) -> list[list[pyte.screens.Char]]:
-    """Return the printed text as rows of coloured characters, without empty rows at the end."""
-    screen = pyte.Screen(COLUMNS, LINES)
-    pyte.Stream(screen).feed(printed)
-    rows = [[screen.buffer[y][x] for x in range(COLUMNS)] for y in range(LINES)]
+if __name__ == "__main__":
+    print(greet(sys.argv[1]))
+'''
+ANSWER = """The greeting is built in `greet.py`. Two things can go wrong:
+
+| input | result | expected |
+|-------|--------|----------|
+| `" Ada "` | Hello,  Ada | Hello, Ada! |
+| `""` | Hello, | Hello, world! |
+
+I would strip the name and fall back to *world*:
+
+```python
+def greet(name: str) -> str:
+    return f"Hello, {name.strip() or 'world'}!"
+```
+"""
+TODOS = (("Read greet.py", "completed"), ("Strip the name", "in_progress"), ("Run the tests", "pending"))
+REPLIES = (
+    text(ANSWER).with_usage(9_200, 210),
+    calls(
+        [
+            ("todowrite", {"todos": [{"content": content, "status": state} for content, state in TODOS]}),
+            ("read", {"path": "greet.py"}),
+        ]
+    ).with_usage(9_900, 120),
+    calls(
+        [
+            (
+                "edit",
+                {
+                    "path": "greet.py",
+                    "old_string": '    return "Hello, " + name\n',
+                    "new_string": '    name = name.strip() or "world"\n    return f"Hello, {name}!"\n',
+                },
+            )
+        ]
+    ).with_usage(11_400, 160),
+)
+
+
+def screen_rows(terminal: ProgramTerminal) -> list[list[Char]]:
+    """Return the visible rows without empty rows at the end."""
+    rows = terminal.rows
     while rows and not "".join(char.data for char in rows[-1]).strip():
         rows.pop()
     return rows
 
 
-def draw(rows: list[list[pyte.screens.Char]]) -> str:
-    """Return the rows as an SVG picture of a terminal."""
-    height = 18 * len(rows) + 48
-    body = "\n".join(_row(row, 40 + 18 * number) for number, row in enumerate(rows))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="860" height="{height}" viewBox="0 0 880 {height}" '
-        f'role="img" aria-label="ostler demo in a terminal">\n'
-        f'<rect width="860" height="{height}" rx="10" fill="#1b1f27"/>\n'
-        '<circle cx="20" cy="16" r="5" fill="#f07178"/><circle cx="38" cy="16" r="5" fill="#e6b450"/>'
-        '<circle cx="56" cy="16" r="5" fill="#a6cc70"/>\n'
-        f'<g font-family="ui-monospace, DejaVu Sans Mono, Menlo, monospace" font-size="14">\n{body}\n</g>\n</svg>\n'
-    )
-
-
-def _row(row: list[pyte.screens.Char], y: int) -> str:
-    spans = []
-    for style, run in groupby(row, key=lambda char: (char.fg, char.bold)):
-        text = "".join(char.data for char in run).translate(FOR_FONTS)
-        colour, bold = COLOURS.get(style[0], COLOURS["default"]), ' font-weight="bold"' if style[1] else ""
-        spans.append(f'<tspan fill="{colour}"{bold}>{escape(text)}</tspan>')
-    return f'<text x="16" y="{y + 14}">{"".join(spans)}</text>'
-
-
 def demo_picture() -> str:
     """Run the recorded demo and return its picture, with a fixed name for the temporary folder."""
-    printed = record([sys.executable, "-P", "-m", "ostler", "demo", "--recording"])
-    return draw(screen_rows(re.sub(r"/\S*/ostler-demo-\w+", "/tmp/ostler-demo", printed)))
+    env = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    with ProgramTerminal([*OSTLER, "demo", "--recording"], env, str(ROOT), DEMO_SIZE) as terminal:
+        terminal.wait_for_end()
+        drawn = draw(screen_rows(terminal), "ostler demo in a terminal")
+    return re.sub(r"/[^\s<]*/ostler-demo-\w+", "/tmp/ostler-demo", drawn)
+
+
+def full_screen_pictures() -> Iterator[tuple[str, str]]:
+    """Use the full-screen client with a scripted model. Yield names and pictures."""
+    with tempfile.TemporaryDirectory() as folder, _playing(REPLIES) as base_url:
+        project = _make_project(Path(folder) / "greetings")
+        env = _environment(Path(folder) / "home")
+        command = [*OSTLER, "tui", "--base-url", base_url, "--model", "scripted"]
+        with ProgramTerminal(command, env, str(project), SCREEN_SIZE) as terminal:
+            yield from _scenes(terminal)
+
+
+def _scenes(terminal: ProgramTerminal) -> Iterator[tuple[str, str]]:
+    terminal.wait_for("Type what you want done", "ready")
+    terminal.send("What can go wrong in greet.py?\r")
+    terminal.wait_for("strip() or", "done in")
+    terminal.send(F4)
+    terminal.wait_for("EVENTS")
+    yield "full-screen", _drawn(terminal, "the full-screen client with an answer and its panel")
+    terminal.send(F4)
+    terminal.send("Fix it.\r")
+    terminal.wait_for("needs your approval", "Tab: other diff view")
+    yield "approval", _drawn(terminal, "an approval request with a diff in two columns")
+    terminal.send(F5)
+    terminal.wait_for("Sessions of all projects")
+    yield "sessions", _drawn(terminal, "the overview of all sessions")
+
+
+def _drawn(terminal: ProgramTerminal, title: str) -> str:
+    terminal.wait_until_calm()
+    return draw(terminal.rows, title)
+
+
+def _make_project(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "greet.py").write_text(GREET)
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "Start"]):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words], cwd=folder, check=True)
+    return folder
+
+
+def _environment(home: Path) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+    return {**kept, "HOME": str(home), "OSTLER_HOME": str(home / ".ostler"), "PYTHONUTF8": "1"}
+
+
+@contextmanager
+def _playing(replies: Sequence[ScriptedReply]) -> Iterator[str]:
+    """Run a scripted model server in a thread. Yield its address."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    server = ScriptedModelServer(*replies)
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+    try:
+        yield server.base_url
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
 
 
 def words(svg: str) -> list[str]:
-    """Return the words of a picture without test durations, to compare pictures."""
-    return re.sub(r"in\s\d+\.\d+s", "in 0.0s", re.sub(r"<[^>]+>", "", svg)).split()
+    """Return the words of a picture without durations and times, to compare pictures."""
+    shown = re.sub(r"<[^>]+>", "\n", svg)
+    return re.sub(r"\d{4}-\d\d-\d\dT\S+|in\s\d+\.\d+s|\d\d:\d\d:\d\d|\d+\stok/s|in\s\d+\ss\b|\d+\smin", "…", shown).split()
+
+
+def main() -> None:
+    """Write all pictures."""
+    PICTURES.mkdir(exist_ok=True)
+    PICTURE.write_text(demo_picture(), encoding="utf-8")
+    for name, picture in full_screen_pictures():
+        (PICTURES / f"{name}.svg").write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    PICTURE.parent.mkdir(exist_ok=True)
-    PICTURE.write_text(demo_picture(), encoding="utf-8")
+    main()

@@ -17,7 +17,8 @@ from typing import Self
 import pyte
 from pyte.screens import Char
 
-TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 30.0
+CALM_SECONDS = 5.0
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE, MARGIN, TITLE_HEIGHT = 8.43, 18, 14, 14, 34
 FOREGROUND, BACKGROUND = "#d7dae0", "#1b1f27"
 COLOURS = {
@@ -33,7 +34,7 @@ Rows = Sequence[Sequence[Char]]
 
 
 class ProgramTerminal:
-    """A program on a pseudo-terminal. `keys` types, `wait_for` reads the screen."""
+    """A program on a pseudo-terminal. `send` types, `wait_for` reads the screen."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: str, size: tuple[int, int]) -> None:
         """`size` is columns and rows."""
@@ -68,7 +69,7 @@ class ProgramTerminal:
         screen = self._screen
         return [[screen.buffer[y][x] for x in range(screen.columns)] for y in range(screen.lines)]
 
-    def keys(self, text: str) -> None:
+    def send(self, text: str) -> None:
         os.write(self._master, text.encode())
 
     def wait_for(self, *texts: str) -> None:
@@ -80,9 +81,15 @@ class ProgramTerminal:
             self.read(0.2)
 
     def wait_until_calm(self) -> None:
-        """Wait until nothing was drawn for a moment."""
-        while self.read(0.6):
+        """Wait until nothing was drawn for a moment, but not for long."""
+        end = time.monotonic() + CALM_SECONDS
+        while self.read(0.6) and time.monotonic() < end:
             pass
+
+    def wait_for_end(self) -> None:
+        """Read everything until the program ends."""
+        while self._process.poll() is None or self.read(0.1):
+            self.read(0.1)
 
     def read(self, seconds: float) -> bool:
         """Read what the program writes within some time. Return whether it wrote anything."""

@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 import subprocess
 
 import pytest
@@ -9,9 +10,9 @@ import pytest
 from ostler.testing.model_server import calls, text
 from ostler.testing.zero_server import ZeroAnswer, zero_json, zero_lines, zero_reply, zero_sse
 
-F4 = "\x1bOS"
+F4, F9 = "\x1bOS", "\x1b[20~"
 
-req, missing = pytest.mark.req, pytest.mark.missing
+req = pytest.mark.req
 
 
 def verdict(ostler, *call):
@@ -40,7 +41,6 @@ def final(text):
     return {"type": "final_response", "content": text}
 
 
-SCREEN = "the full-screen client"
 
 
 # 5 External API
@@ -436,7 +436,7 @@ def at(server):
 def opened(terminal, server, **options):
     """The full-screen client, when its input is ready."""
     term = terminal("tui", *at(server), columns=120, rows=30, **options)
-    term.wait_for("shows all keys")
+    term.wait_for("all keys")
     term.wait_for("ready")
     return term
 
@@ -472,10 +472,31 @@ def test_9_approval_dialog_with_preview(terminal, ostler, models):
 
 
 @req("TU-3")
-@missing(SCREEN)
-def test_9_switch_project_profile_and_theme():
+def test_9_switch_project_profile_and_theme(terminal, ostler, models, tmp_path):
     """Project, security profile and theme can be changed at run time and apply to the next turn."""
-    raise NotImplementedError
+    other = tmp_path / "other-project"
+    other.mkdir()
+    writes = [calls([("write", {"path": f"{name}.txt", "content": "x\n"})]) for name in ("first", "second")]
+    with models.playing(writes[0], text("One."), writes[1], text("Two.")) as server:
+        term = opened(terminal, server, env={"COLORTERM": "truecolor"})
+        term.type("/theme studio-light\r")
+        term.wait_for("theme studio-light")
+        term.wait_for(lambda _: term.screen.buffer[10][0].bg == "fbfbf9")
+        term.type("/profile god_mode\r")
+        term.wait_for("god_mode")
+        term.type("write\r")
+        term.wait_for("● One.")  # without an approval request
+        term.type(F9)
+        term.wait_for("Switch to another project")
+        term.type(f"{other}\r")
+        term.wait_for(lambda text: re.search("ready .*other-project", text))
+        term.type("write\r")
+        term.wait_for("Tab: other diff view")  # a request: the profile was chosen for the first project only
+        term.type("y\r")
+        term.wait_for("● Two.")
+    assert (ostler.workspace / "first.txt").exists()
+    assert (other / "second.txt").exists()
+    assert next(ostler.home.rglob("tui_theme")).read_text() == "studio-light\n"
 
 
 @req("TU-4")

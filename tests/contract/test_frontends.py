@@ -47,6 +47,7 @@ class HeadlessDriver:
     }
     statuses: ClassVar = {"done": 0, "failed": 1, "timeout": 124, "refused": 4}
     reply = "● {text}\n  ↑ {segment}\n"  # a short reply that was streamed
+    arguments = '{"subject": "x"}'
 
     async def show(self, session, timeout=None):
         """Run one turn. Return its output and the exit status."""
@@ -103,6 +104,8 @@ class ReplDriver:
     cannot: ClassVar = {"non-interactive session": "the chat is always interactive"}
     statuses: ClassVar = dict.fromkeys(("done", "failed", "timeout"), 0)
     reply = "{segment}\n  {text}\n"
+    arguments = '{"subject": "x"}'
+    cancelled = "→ cancel"
 
     @asynccontextmanager
     async def at(self, session):
@@ -164,6 +167,8 @@ class TuiDriver:
     cannot: ClassVar = {"non-interactive session": "the full-screen client is always interactive"}
     statuses: ClassVar = dict.fromkeys(("done", "failed", "timeout"), 0)
     reply = "● {text}\n"
+    arguments = "x"
+    cancelled = "⎿ cancelled"
 
     @asynccontextmanager
     async def at(self, session):
@@ -224,7 +229,7 @@ async def test_02_tool(frontend, session_of):
     shown, status = await frontend.show(await session_of(moves, [FakeTool("probe")]))
     assert status == frontend.statuses["done"]
     plan = frontend.reply.format(text="Looking.", segment="PLAN")
-    assert shown.index(plan) < shown.index('⏺ probe {"subject": "x"}') < shown.index("⎿ probe ran")
+    assert shown.index(plan) < shown.index(f"⏺ probe {frontend.arguments}") < shown.index("⎿ probe ran")
     assert shown.endswith(frontend.reply.format(text="Found.", segment="ANSWER"))
 
 
@@ -327,7 +332,7 @@ async def test_04_cancel_during_an_approval_request(frontend, session_of):
         await user.screen.wait_for("allow?")
         user.interrupt()
         shown = await user.screen.wait_for("✗ cancelled")
-    assert "→ cancel" in shown
+    assert frontend.cancelled in shown
     assert not tool.runs
     assert not session.state.asks
 

@@ -105,6 +105,13 @@ def test_picture_shows_the_output_of_the_demo():
     assert words(PICTURE.read_text()) == words(demo_picture())
 
 
+def test_pictures_show_the_full_screen_client():
+    from tasks.pictures import PICTURES, full_screen_pictures, words
+
+    for name, picture in full_screen_pictures():
+        assert words((PICTURES / f"{name}.svg").read_text()) == words(picture), f"run `python -m tasks.pictures`: {name}"
+
+
 def test_exit_codes_in_the_docs_match_the_code():
     from ostler.frontends.headless.summary import EXIT_CODES, EXIT_DENIED
 

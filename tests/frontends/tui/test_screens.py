@@ -1,120 +1,125 @@
-"""What each screen shows, at three sizes and in light and dark themes, compared with stored pictures of its text.
+"""What each screen shows, at three sizes and in a light and a dark theme, compared with stored SVG pictures.
 
 `OSTLER_TESTS_WRITE_STORED=1` writes the pictures again.
 """
 
+import asyncio
+import re
 from pathlib import Path
 
 import pytest
-from tests.frontends.tui.tui_user import call, full_screen, say
+from pyte.screens import Char
+from tasks.terminal import draw
+from tests.frontends.tui.scenes import ANSWER, TOOLS, Projects, run, scenes, turns
+from tests.frontends.tui.tui_user import full_screen, say
 from tests.stored_examples import rewrite
 from textual.color import Color
 
-from ostler.core.sessions import SessionSummary
-from ostler.frontends.tui.projects import StoredState
+from ostler.frontends.tui import session_controller, status
+from ostler.frontends.tui.arcade import arcade_screen
 from ostler.frontends.tui.palettes import MIN_CONTRAST, contrast
+from ostler.frontends.tui.screens import chat_screen
 from ostler.frontends.tui.themes import own_themes
-from ostler.testing.fake_tool import FakeTool
+from ostler.interaction import event_feed
 from ostler.testing.session_fixture import ASK_ALL
 
 PICTURES = Path(__file__).parents[2] / "data" / "tui"
 SIZES = [(120, 36), (80, 24), (50, 20)]
 THEMES = ["studio-dark", "studio-light"]
-ANSWER = """I looked at `greet.py`:
-
-| file | lines |
-|------|-------|
-| greet.py | 12 |
-
-```python
-def greet(name):
-    return f"Hello, {name}!"
-```
-
-- one
-- two
-"""
 
 
-class Projects:
-    """Stored sessions for the overview."""
-
-    async def sessions(self):
-        waiting = StoredState(SessionSummary("b", "/work/other", "Fix the parser", turns=3), "waiting", is_open=True)
-        return [StoredState(SessionSummary("a", "/work/other", "Write the docs", turns=1), branch="main"), waiting]
-
-
-async def show_answer(user):
-    await user.type("look at it")
-    await user.wait_for("● two" if "● two" in user.transcript else "two")
-    await user.wait_until(lambda: not user.app.chat.controller.turns.busy)
+@pytest.fixture
+def still(monkeypatch):
+    """Make nothing depend on the time."""
+    for module in (session_controller, status):
+        monkeypatch.setattr(module, "elapsed", lambda seconds: "3 s")
+    monkeypatch.setattr(event_feed, "strftime", lambda form, moment: "12:00:00")
+    monkeypatch.setattr(chat_screen, "SPIN_SECONDS", 3600.0)
+    monkeypatch.setattr(arcade_screen, "FRAME_SECONDS", 3600.0)
 
 
-async def show_approval(user):
-    await user.type("look at it")
-    await user.wait_until(lambda: not user.app.chat.controller.turns.busy and "two" in user.transcript)
-    await user.type("run it")
-    await user.wait_for("Allow once")
-
-
-async def show_help(user):
-    await user.press("f1")
-
-
-async def show_palette(user):
-    await user.press("f2")
-
-
-async def show_overview(user):
-    await user.press("f5")
-
-
-SCREENS = {
-    "answer": show_answer,
-    "approval": show_approval,
-    "help": show_help,
-    "palette": show_palette,
-    "overview": show_overview,
-}
-
-
-def strips_of(app):
-    return app.screen._compositor.render_strips()
-
-
-@pytest.mark.req("TU-1", "TU-2", "TU-9")
+@pytest.mark.req("TU-1", "TU-2", "TU-9", "TU-5")
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("name", SCREENS)
-async def test_screen_is_as_stored_and_its_text_is_readable(open_session, name, size, theme):
-    session = await open_session([say(ANSWER), call("probe", subject="make all")], [FakeTool("probe")], ASK_ALL)
-    async with full_screen(session, size=size, theme=theme, projects=Projects()) as user:
-        await SCREENS[name](user)
-        for _ in range(3):
-            await user.pilot.pause(0.05)
+async def test_screens_are_as_stored_and_their_text_is_readable(open_session, size, theme, still):
+    finish = asyncio.Event()
+    session = await open_session(turns(finish), TOOLS, ASK_ALL)
+    changed, unread = [], {}
+    async with full_screen(session, size=size, theme=theme, projects=Projects(), arcade="invaders") as user:
+        async for name in scenes(user, finish):
+            strips = await settled_strips(user)
+            picture = PICTURES / f"{name}-{size[0]}x{size[1]}-{theme}.svg"
+            drawn = draw([list(cells(strip)) for strip in strips], name)
+            rewrite(picture, drawn)
+            if not picture.exists() or picture.read_text("utf-8") != drawn:
+                changed.append(f"{picture.name}:\n" + "\n".join(strip.text.rstrip() for strip in strips))
+            if user.app.screen is user.app.chat:  # other screens dim what is behind them
+                unread[name] = sorted(set(unreadable(strips)))
+    assert not changed, "\n".join(changed)
+    assert not {name: found for name, found in unread.items() if found}
+
+
+async def settled_strips(user):
+    """Return what is on the screen as soon as it does not change any more."""
+    before = None
+    while True:
+        await user.pilot.pause(0.02)
         user.app.chat._clear_note()
+        await user.pilot.pause(0.02)
+        strips = user.app.screen._compositor.render_strips()
+        text = [(strip.text, [style for _, style, _ in strip]) for strip in strips]
+        if text == before:
+            return strips
+        before = text
+
+
+def cells(strip):
+    for text, style, _ in strip:
+        front, back = (_hex(colour) for colour in ((style.color, style.bgcolor) if style else (None, None)))
+        for letter in text:
+            yield Char(
+                letter,
+                front,
+                back,
+                bool(style and style.bold),
+                bool(style and style.italic),
+                reverse=bool(style and style.reverse),
+            )
+
+
+def _hex(colour):
+    return Color.from_rich_color(colour).hex6.lower().removeprefix("#") if colour else "default"
+
+
+def stored_rows(picture):
+    """The words of a picture."""
+    return re.sub(r"<[^>]+>", "\n", picture.read_text("utf-8")).replace("\u00a0", " ").split("\n")
+
+
+@pytest.mark.req("TU-1")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_no_key_hint_is_cut_off(open_session, size):
+    async with full_screen(await open_session(), size=size) as user:
         await user.pilot.pause()
-        strips = strips_of(user.app)
-        text = "\n".join(strip.text.rstrip() for strip in strips) + "\n"
-        picture = PICTURES / f"{name}-{size[0]}x{size[1]}.txt"
-        rewrite(picture, text)
-        assert text == picture.read_text("utf-8")
-        if name == "answer":  # other screens dim what is behind them
-            assert not list(unreadable(strips))
+        footer = user.app.chat.query_one("#footer")
+        shown = footer.render_line(0).text.split("  ")
+    assert len(" ".join(shown)) <= size[0]
+    labels = {"send", "help", "commands", "sessions", "mode", "panel", "search", "new line", "quit"}
+    assert {hint.strip().partition(" ")[2] for hint in shown if hint.strip()} <= labels
 
 
 @pytest.mark.req("TU-1", "TU-3")
 async def test_text_is_readable_in_each_theme_of_ostler(open_session):
     session = await open_session([say(ANSWER)], [], ASK_ALL)
     async with full_screen(session, size=(120, 36), projects=Projects()) as user:
-        await show_answer(user)
+        await run(user, "look at it")
         await user.press("f4")
         found = {}
         for theme in [theme.name for theme in own_themes()]:
             user.app.chat.set_theme(theme)
             await user.pilot.pause()
             await user.pilot.pause()
-            if bad := sorted(set(unreadable(strips_of(user.app)))):
+            if bad := sorted(set(unreadable(user.app.screen._compositor.render_strips()))):
                 found[theme] = bad
         assert not found
 
@@ -123,7 +128,7 @@ def unreadable(strips):
     """Yield the texts whose colour is too similar to their background."""
     for strip in strips:
         for text, style, _ in strip:
-            if text.strip(" ─│━┼▐▔█") and style and style.color and style.bgcolor:
+            if text.strip(" ─│━┼▐▌▔█") and style and style.color and style.bgcolor:
                 front, back = (Color.from_rich_color(colour) for colour in (style.color, style.bgcolor))
                 if style.reverse:
                     front, back = back, front

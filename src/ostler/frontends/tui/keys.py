@@ -59,6 +59,7 @@ ACTIONS = (
     KeyAction("suspend", "ctrl+z", "suspend"),
     KeyAction("quit", "f10,ctrl+q", "quit"),
 )
+GROUPS = {"general": "GENERAL", "input": "INPUT", "transcript": "TRANSCRIPT", "copy": "COPY"}
 BY_NAME = {action.name: action for action in ACTIONS}
 EDITING = "editing"  # the setting that is not an action: "vi" or "emacs"
 

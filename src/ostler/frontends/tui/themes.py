@@ -54,7 +54,7 @@ _COLOURS = {
         "#0a3a5c", "#0d4770", "#125888", "#cfe8f7", "#8fd0f5", "#f5d98f", "#a5e89a", "#f5d98f", "#ff9a8a"
     ),
     "commodore-c64": _Colours(
-        "#40318d", "#4a3a9c", "#5a4bb0", "#d0c8ff", "#a59bf0", "#9ae29b", "#9ae29b", "#eef18f", "#f0938b"
+        "#40318d", "#4a3a9c", "#5444a6", "#d0c8ff", "#a59bf0", "#9ae29b", "#9ae29b", "#eef18f", "#f0938b"
     ),
     "zx-spectrum": _Colours(
         "#000000", "#0d0d0d", "#1f1f1f", "#e0e0e0", "#00d7d7", "#ff66ff", "#00e000", "#e0e000", "#ff5555"

@@ -65,7 +65,7 @@ class ChatScreen(Screen[None]):
         padding: 0 1; background: $panel; }
     #input.plan { border-left: outer $secondary; }
     #input.accept-edits { border-left: outer $warning; }
-    #input .text-area--placeholder { color: $foreground 60%; }
+    #input .text-area--placeholder { color: $foreground; text-style: italic; }
     ChatScreen.tall #input { padding: 1 1; max-height: 12; }
     ChatScreen.tall #activity { height: 2; padding-top: 1; }
     #footer { height: 1; background: $background; }

@@ -14,7 +14,7 @@ from ostler.frontends.tui.widgets.choice_rows import Choice, ChoiceRows, matchin
 from ostler.frontends.tui.widgets.key_hints import KeyHints
 from ostler.frontends.tui.widgets.text_rows import TextRows
 
-OTHER_ROWS = 7  # of the dialog, beside the list
+OTHER_ROWS = 8  # of the dialog, besides the list
 HINTS = (("↑↓", "select"), ("Enter", "choose"), ("Esc", "close"))
 
 
@@ -23,14 +23,14 @@ class ChoiceScreen(ModalScreen[str]):
 
     DEFAULT_CSS = """
     ChoiceScreen { align: center top; background: $background 60%; }
-    ChoiceScreen > Vertical { width: 96; max-width: 96%; height: auto; max-height: 80%; margin-top: 2;
+    ChoiceScreen > Vertical { width: 96; max-width: 96%; height: auto; margin-top: 2;
         background: $surface; padding: 1 1 0 1; }
     ChoiceScreen Input, ChoiceScreen Input:focus { border: none; height: 1; background: $panel; padding: 0 1;
         margin-bottom: 1; }
     ChoiceScreen ChoiceRows { height: auto; background: $surface; }
     ChoiceScreen TextRows { height: 1; background: $surface; }
     ChoiceScreen #choice-title { margin-bottom: 1; }
-    ChoiceScreen #choice-hints { margin-top: 1; }
+    ChoiceScreen #choice-hints { margin: 1 0; }
     """
     AUTO_FOCUS: ClassVar[str | None] = "Input"
 
@@ -74,7 +74,7 @@ class ChoiceScreen(ModalScreen[str]):
 
     def _set_height(self) -> None:
         """Make the list as high as it is without a filter, so that it does not jump while typing."""
-        room = self.size.height * 8 // 10 - OTHER_ROWS
+        room = self.size.height - 4 - OTHER_ROWS
         self.query_one(ChoiceRows).styles.height = max(min(len(with_groups(self._items)), room), 3)
 
     def on_input_changed(self, event: Input.Changed) -> None:

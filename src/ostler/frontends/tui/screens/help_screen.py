@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from ostler.frontends.tui.keys import ACTIONS, KeyTable, readable_key
+from ostler.frontends.tui.keys import ACTIONS, GROUPS, KeyTable, readable_key
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.widgets.key_hints import KeyHints
 from ostler.frontends.tui.widgets.scroll_rows import ScrollRows
@@ -16,10 +16,9 @@ from ostler.interaction.dispatcher import INPUT_HELP
 from ostler.rendering.wrapping import wrap, wrap_notice
 
 MAX_COLUMNS = 96
-TWO_COLUMNS = 70  # a narrower help has each description below its key
-NAME_COLUMNS = 28
+WIDE_COLUMNS = 70
+NAME_COLUMNS, NARROW_NAME_COLUMNS = 28, 10
 HINTS = (("↑↓ PgUp PgDn", "scroll"), ("any other key", "close"))
-GROUPS = {"general": "GENERAL", "input": "INPUT", "transcript": "TRANSCRIPT", "copy": "COPY"}
 
 
 class HelpScreen(ModalScreen[None]):
@@ -76,12 +75,11 @@ def _key_rows(keys: KeyTable, group: str) -> list[tuple[str, str]]:
 
 
 def _entry_lines(name: str, description: str, columns: int) -> list[str]:
-    """Return the name and the description in two columns, or below each other if there is no room."""
-    if columns < TWO_COLUMNS or len(name) > NAME_COLUMNS:
-        first, indent = [f"  {PAINT(name, 'cyan')}"], "      "
-    else:
-        first, indent = [], " " * (NAME_COLUMNS + 4)
+    """Return the name and the description in two columns; the description of a long name is below it."""
+    name_columns = NAME_COLUMNS if columns >= WIDE_COLUMNS else NARROW_NAME_COLUMNS
+    indent = " " * (name_columns + 4)
     rows = wrap(f"{indent}{description}", columns, indent)
-    if not first:
-        rows[0] = f"  {PAINT(f'{name:<{NAME_COLUMNS}}', 'cyan')}  {rows[0].removeprefix(indent)}"
-    return [*first, *rows]
+    if len(name) > name_columns:
+        return [f"  {PAINT(name, 'cyan')}", *rows]
+    rows[0] = f"  {PAINT(f'{name:<{name_columns}}', 'cyan')}  {rows[0].removeprefix(indent)}"
+    return rows

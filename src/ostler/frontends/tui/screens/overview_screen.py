@@ -119,7 +119,7 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
         """Show the current states, with the selected session still selected."""
         self._rows = {row.id: row for row in overview_rows(self._live, self._stored)}
         words = self.query_one(Input).value.casefold().split()
-        found = matching([_choice(row) for row in self._rows.values()], words)
+        found = matching(_choices(self._rows.values()), words)
         self.query_one(ChoiceRows).show(found, keep_selected=True)
         counts = [f"{count} {name.lower()}" for name, count in _counts(self._rows.values()) if count]
         title = PAINT("Sessions of all projects", "bold") + PAINT(f"  {', '.join(counts)}", "dim")
@@ -196,16 +196,24 @@ def _stored_row(state: StoredState) -> OverviewRow:
     return OverviewRow(summary.id, summary.cwd, title, state.activity, state.branch, details, state.is_open)
 
 
-def _choice(row: OverviewRow) -> Choice:
-    mark, style = MARKS[row.activity]
-    project = _column(os.path.basename(row.cwd), PROJECT_COLUMNS)
-    description = f"{project}  {_column(row.branch, BRANCH_COLUMNS)}  {row.details}"
-    return Choice(row.id, row.title, description, mark, style, group=GROUPS[row.activity])
+def _choices(rows: Iterable[OverviewRow]) -> list[Choice]:
+    """Return the rows as items, with projects and branches in columns."""
+    rows = list(rows)
+    projects = _column([os.path.basename(row.cwd) for row in rows], PROJECT_COLUMNS)
+    branches = _column([row.branch for row in rows], BRANCH_COLUMNS)
+    items = []
+    for row, project, branch in zip(rows, projects, branches, strict=True):
+        mark, style = MARKS[row.activity]
+        description = "  ".join(filter(None, (project, branch, row.details)))
+        items.append(Choice(row.id, row.title, description, mark, style, group=GROUPS[row.activity]))
+    return items
 
 
-def _column(text: str, columns: int) -> str:
-    text = clip(_one_line(text), columns)
-    return text + " " * (columns - width(text))
+def _column(texts: Iterable[str], max_columns: int) -> list[str]:
+    """Return texts of the same width, not wider than needed."""
+    clipped = [clip(_one_line(text), max_columns) for text in texts]
+    columns = max(map(width, clipped), default=0)
+    return [text + " " * (columns - width(text)) for text in clipped]
 
 
 def _counts(rows: Iterable[OverviewRow]) -> Iterable[tuple[str, int]]:

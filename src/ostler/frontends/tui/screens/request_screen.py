@@ -29,7 +29,7 @@ from ostler.rendering.wrapping import wrap
 
 CLICK_DELAY_SECONDS = 0.5  # a click so soon after the dialog appeared was meant for something else
 SCROLL_HINT = "scroll to the end first (PgDn)"
-LOW_ROWS = 20  # a window with fewer rows has no gap in the dialog, and the dialog may cover the cards
+LOW_ROWS = 24  # a window with fewer rows has no gap in the dialog, and the dialog may cover the cards
 CARD_ROWS = 2
 WIDE_COLUMNS = 110  # from this width, diffs are shown in two columns at first
 
@@ -213,6 +213,7 @@ class RequestScreen(ModalScreen[None]):
         return [(key, head + first), *((key, f"{' ' * 6}{row}") for row in more)]
 
     def _show_feedback(self) -> None:
+        is_visible = self._visible_at <= time.monotonic()
         waiting, form = len(self._controller.requests) - 1, self._controller.requests.first
         more = self.query_one("#request", ScrollRows).rows_below
         parts = [
@@ -220,7 +221,7 @@ class RequestScreen(ModalScreen[None]):
             PAINT(self._hint or self.keys.feedback, "bold") if self._hint or self.keys.feedback else "",
             PAINT(f"{waiting} more request{'s' * (waiting > 1)}", "dim") if waiting else "",
             PAINT("Esc cancels the turn", "dim"),
-            PAINT("Tab: other diff view", "dim") if form and _shows_diff(form[1]) else "",
+            PAINT("Tab: other diff view", "dim") if is_visible and form and _has_views(form[1]) else "",
         ]
         self.query_one("#feedback", TextRows).show([_join_fitting(filter(None, parts), self.size.width - 4)])
 
@@ -328,6 +329,11 @@ def _shows_diff(form: ApprovalForm | QuestionForm) -> bool:
     if isinstance(form, QuestionForm):
         return False
     return any(isinstance(block, DisplayDiff) for block in form.event.permission.preview.blocks)
+
+
+def _has_views(form: ApprovalForm | QuestionForm) -> bool:
+    """Return whether the diff can be shown in one or two columns; a single hunk has one column."""
+    return _shows_diff(form) and not (isinstance(form, ApprovalForm) and form.hunks)
 
 
 def _join_fitting(parts: Iterable[str], columns: int) -> str:

@@ -5,11 +5,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ostler.core.errors import OstlerError
-from ostler.frontends.tui.keys import ACTIONS
+from ostler.frontends.tui.keys import ACTIONS, GROUPS
 from ostler.frontends.tui.projects import StoredState
 from ostler.frontends.tui.screens.choice_screen import ChoiceScreen
 from ostler.frontends.tui.screens.overview_screen import OverviewChoice, OverviewScreen
-from ostler.frontends.tui.themes import find_theme
+from ostler.frontends.tui.themes import find_theme, own_themes
 from ostler.frontends.tui.widgets.choice_rows import Choice
 from ostler.frontends.tui.workers import start_work
 from ostler.interaction.builtin_commands import COMMANDS
@@ -108,7 +108,10 @@ class Switcher:
         """Switch to a theme and remember it; without a name, let the user choose one and show each."""
         if not name:
             before = self._app.theme
-            items = [Choice(theme, theme) for theme in sorted(self._app.available_themes)]
+            own = [theme.name for theme in own_themes()]
+            others = sorted(set(self._app.available_themes) - set(own))
+            items = [Choice(name, name, group="OF OSTLER") for name in own]
+            items += [Choice(name, name, group="OF TEXTUAL") for name in others]
             screen = ChoiceScreen("Switch the theme", items, chosen=before, on_select=self._show_theme)
             self._app.push_screen(screen, lambda chosen: self.set_theme(chosen) if chosen else self._show_theme(before))
             return
@@ -131,12 +134,15 @@ class Switcher:
         """Show all actions of keys and all slash commands, and run the chosen one."""
         keys = self._app.chat.keys
         actions = [
-            Choice(f"key:{action.name}", action.title, key=keys.label(action.name), group="ACTIONS")
+            Choice(f"key:{action.name}", action.title, key=keys.label(action.name), group=GROUPS[group])
+            for group in GROUPS
             for action in ACTIONS
-            if action.name not in ("palette", "newline")
+            if action.group == group and action.name not in ("palette", "newline")
         ]
         commands = [Choice(f"/{name}", c.usage, c.description, group="COMMANDS") for name, c in COMMANDS.items()]
-        self._app.push_screen(ChoiceScreen("Commands and actions", [*actions, *commands]), self._run_chosen)
+        first = [action for action in actions if action.group == GROUPS["general"]]
+        rest = [action for action in actions if action.group != GROUPS["general"]]
+        self._app.push_screen(ChoiceScreen("Commands and actions", [*first, *commands, *rest]), self._run_chosen)
 
     async def _run_chosen(self, value: str | None) -> None:
         chat = self._app.chat

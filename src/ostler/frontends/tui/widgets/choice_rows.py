@@ -85,7 +85,9 @@ class ChoiceRows(Widget):
             self.post_message(self.Selected(self._items[self._index].value))
         line = self._lines.index(self._items[self._index])
         top = line - 1 if line and isinstance(self._lines[line - 1], str) else line
-        self._first = min(max(self._first, line - max(self.size.height, 1) + 1), 0 if top == 1 else top)
+        height = max(self.size.height, 1)
+        self._first = min(max(self._first, line - height + 1), 0 if top == 1 else top)
+        self._first = max(min(self._first, len(self._lines) - height), 0)
         self.refresh()
 
     def use_theme(self) -> None:

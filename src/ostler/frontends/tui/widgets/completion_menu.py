@@ -81,9 +81,9 @@ class CompletionMenu(Widget):
         style = base + Style(reverse=True) if is_selected else base
         label = clip(item.label, label_columns)
         label += " " * (label_columns - width(label))
-        description = clip(" ".join(item.description.split()), max(columns - label_columns - 5, 0))
+        description = clip(" ".join(item.description.split()), max(columns - label_columns - 6, 0))
         muted = style if is_selected else base + self.get_component_rich_style("muted", partial=True)
-        strip = Strip([Segment(f" {label}  ", style), Segment(description, muted)])
+        strip = Strip([Segment(f"  {label}  ", style), Segment(description, muted)])
         return strip.adjust_cell_length(columns, style)
 
     def on_click(self, event: events.Click) -> None:

@@ -21,6 +21,7 @@ class SearchField(Input):
         self._view = view
         self._note = note
         self._matches: list[int] = []
+        self._shown = 0  # the number of the match that is shown
 
     def open(self) -> None:
         self.display = True
@@ -33,12 +34,14 @@ class SearchField(Input):
             return
         if event.value != view.query_text:
             view.query_text = event.value
+            self._shown = 0
             self._matches = [index async for index in find_entries(view.model, event.value)]
         if not self._matches:
             self._note("not found")
             return
-        index = self._matches.pop(0)
-        self._matches.append(index)
+        self._shown = self._shown % len(self._matches) + 1
+        self._note(f"match {self._shown} of {len(self._matches)}, the newest first")
+        index = self._matches[self._shown - 1]
         view.show_entry(index, row_of(view.model, index, event.value))
 
     def on_key(self, event: events.Key) -> None:
