@@ -41,8 +41,6 @@ def final(text):
     return {"type": "final_response", "content": text}
 
 
-
-
 # 5 External API
 
 

@@ -109,7 +109,9 @@ def test_pictures_show_the_full_screen_client():
     from tasks.pictures import PICTURES, full_screen_pictures, words
 
     for name, picture in full_screen_pictures():
-        assert words((PICTURES / f"{name}.svg").read_text()) == words(picture), f"run `python -m tasks.pictures`: {name}"
+        assert words((PICTURES / f"{name}.svg").read_text()) == words(picture), (
+            f"run `python -m tasks.pictures`: {name}"
+        )
 
 
 def test_exit_codes_in_the_docs_match_the_code():

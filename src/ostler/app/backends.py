@@ -34,7 +34,7 @@ class BackendKind(msgspec.Struct, frozen=True):
 
     `runs_own_tools` as there. With `has_own_history`, a resumed session needs the same backend. With `takes_model`, the
     model flags replace the options of a resumed session. With `uses_zero_settings`, `connection` replaces parts of the
-    settings. With `is_elsewhere` another machine asks for the calls: it is offered more tools, and it may delete nothing
+    settings. With `is_elsewhere` another machine asks for the calls: it is offered more tools, and may delete nothing
     unless the user's settings allow it.
     """
 

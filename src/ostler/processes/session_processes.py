@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler.core.background_job import BackgroundJob
+from ostler.core.commands import CommandResult
 from ostler.core.errors import ToolError
-from ostler.core.protocols import CommandResult
 from ostler.processes.background_commands import BackgroundCommands, BackgroundOutput
 from ostler.processes.command_environment import command_environment
 from ostler.processes.command_runner import CANCEL_GRACE, GRACE, add_note, run_to_end

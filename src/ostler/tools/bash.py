@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from ostler.core.background_job import BackgroundJob
+from ostler.core.commands import BackgroundJobs, CommandRequest, CommandResult
 from ostler.core.display import Display, DisplayFields, DisplayText
 from ostler.core.errors import WRITE_DENIED, Fault, ToolError
 from ostler.core.permission import Need, Permission
-from ostler.core.protocols import BackgroundJobs, CommandRequest, CommandResult, ToolContext, Workspace
+from ostler.core.protocols import ToolContext, Workspace
 from ostler.core.tools import ResultStatus, ToolResult
 from ostler.tools.base_tool import BaseTool
 

@@ -5,8 +5,8 @@ import os
 import time
 from typing import Any
 
+from ostler.core.commands import CommandRequest, CommandResult
 from ostler.core.errors import ToolError
-from ostler.core.protocols import CommandRequest, CommandResult
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.editor_file_gate import EditorFileGate
 from ostler.processes.command_environment import withheld_variables

@@ -8,10 +8,11 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from ostler.core.commands import BackgroundJobs, CommandRequest
 from ostler.core.display import Display, DisplayFields, DisplayText
 from ostler.core.errors import ToolError
 from ostler.core.permission import Need, Permission
-from ostler.core.protocols import BackgroundJobs, CommandRequest, ToolContext, Workspace
+from ostler.core.protocols import ToolContext, Workspace
 from ostler.core.tools import ToolResult
 from ostler.text.lazy_regex import lazy_regex
 from ostler.text.sanitise import sanitise

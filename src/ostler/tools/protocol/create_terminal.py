@@ -4,9 +4,10 @@ import shlex
 
 import msgspec
 
+from ostler.core.commands import CommandRequest
 from ostler.core.display import Display
 from ostler.core.permission import Need, Permission
-from ostler.core.protocols import CommandRequest, ToolContext, Workspace
+from ostler.core.protocols import ToolContext, Workspace
 from ostler.core.tools import ToolResult
 from ostler.tools.bash import BashParams, BashTool
 from ostler.tools.protocol.protocol_tool import ProtocolTool
