@@ -115,3 +115,29 @@ def certificates(tmp_path_factory):
     if shutil.which("openssl") is None:
         pytest.skip("needs the openssl program to make certificates")
     return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def shared_team(tmp_path_factory):
+    from tests.remote_team import Team
+
+    team = Team(tmp_path_factory.mktemp("server"))
+    yield team
+    team.close()
+
+
+@pytest.fixture
+def team(shared_team):
+    """`ostler serve` with a scripted model, in a folder of its own; the tests of a module share it."""
+    yield shared_team
+    assert shared_team.drop_replies() == 0
+
+
+@pytest.fixture
+def client(tmp_path):
+    """The command line in another folder, with a home of its own."""
+    folder = tmp_path / "client"
+    folder.mkdir()
+    client = Ostler(folder)
+    (client.home / ".ostler").mkdir()
+    return client

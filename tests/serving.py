@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.conftest import at
+from tests.frontends.server.server_client import ServerClient
 from tests.process_starter import Started
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
@@ -17,8 +18,8 @@ from websockets.sync.client import connect
 class Serving:
     """A running server, its announced lines, and requests to it."""
 
-    def __init__(self, process, unix):
-        self.process = process
+    def __init__(self, process, unix, model=None):
+        self.process, self.model = process, model
         self.lines = []
         while not self.lines or (unix or "ostler connect") not in self.lines[-1]:
             line = process.stdout.readline()
@@ -40,6 +41,10 @@ class Serving:
         connection.close()
         return answer.status, json.loads(data) if data else None
 
+    def client(self, token):
+        """Return a client that sends the requests of one user."""
+        return ServerClient(self.port, token)
+
     def websocket(self, session, token="", query="", **options):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         return connect(
@@ -56,11 +61,11 @@ class Serving:
 
 
 @contextmanager
-def serving(ostler, models, *arguments, bind="127.0.0.1:0", unix=""):
+def serving(ostler, models, *arguments, bind="127.0.0.1:0", unix="", replies=()):
     pipe = subprocess.PIPE
     flags = [*(["--bind", bind] if bind else []), *(["--unix", unix] if unix else []), *arguments]
     with (
-        models.playing() as model,
+        models.playing(*replies) as model,
         Started(
             ["serve", *at(model), *flags],
             cwd=ostler.workspace,
@@ -72,7 +77,7 @@ def serving(ostler, models, *arguments, bind="127.0.0.1:0", unix=""):
         ) as process,
     ):
         try:
-            yield Serving(process, unix)
+            yield Serving(process, unix, model)
             process.send_signal(signal.SIGTERM)
             assert process.wait(20) == 0
         finally:

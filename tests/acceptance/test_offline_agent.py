@@ -133,7 +133,7 @@ def test_16_06_local_mcp_servers_work(ostler, models):
     assert done.code == 0, done.stderr
     results = [message["content"] for message in server.requests[-1].json["messages"] if message["role"] == "tool"]
     assert results[:2] == ["two: a", "one: b"]
-    assert "no tool 'three_echo'" in results[2]
+    assert "the MCP server three failed: " in results[2]
     assert results[4:] == ["one: d", "two: e"]
 
 

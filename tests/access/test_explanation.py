@@ -55,7 +55,7 @@ async def test_no_flag_is_suggested_for_a_denying_rule(explanation, tool, argume
 
 @pytest.mark.req("PM-2")
 async def test_suggested_rule_has_the_right_pattern(explanation):
-    line = await explanation("bash", {"command": "git push origin"}, {})
+    line = await explanation("bash", {"command": "git push origin", "write": True}, {})
     assert line == "To allow it: --allow 'bash:git push *'"
 
 

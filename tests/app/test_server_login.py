@@ -23,21 +23,21 @@ def logins(tmp_path):
 def test_server_is_found_under_each_way_to_write_its_url(logins):
     logins.set("https://host.example:443", ServerLogin("t"))
     for text in ("https://host.example", "https://HOST.example:443/", "host.example"):
-        server = find_server(text, logins)
+        server = find_server(text, logins, {})
         assert server.headers() == [("authorization", "Bearer t")]
 
 
 def test_missing_login_names_the_command(logins):
     with pytest.raises(UsageError, match=r"ostler login https://host\.example:443"):
-        find_server("host.example", logins)
+        find_server("host.example", logins, {})
 
 
 def test_stored_token_is_sent_unencrypted_only_if_the_user_agreed(logins):
     logins.set("http://host.example:80", ServerLogin("t"))
     with pytest.raises(UsageError, match="unencrypted"):
-        find_server("http://host.example", logins)
+        find_server("http://host.example", logins, {})
     logins.set("http://host.example:80", ServerLogin("t", allow_plain=True))
-    assert find_server("http://host.example", logins).login.token == "t"
+    assert find_server("http://host.example", logins, {}).login.token == "t"
 
 
 def test_fingerprint_without_tls_is_refused(logins):
@@ -89,7 +89,7 @@ def test_paired_client_opens_a_websocket_to_the_pinned_server_only(tmp_path, log
 
     async def run():
         assert await greet(await open_server(line, logins, {})) == "ada"
-        known = find_server(line.partition("#")[0], logins)
+        known = find_server(line.partition("#")[0], logins, {})
         assert await greet(known) == "ada"
         other = ServerLogin(known.login.token, certificates.fingerprint("client.pem"))
         with pytest.raises(BackendError, match="not the one of the pairing"):

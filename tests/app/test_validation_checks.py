@@ -13,20 +13,22 @@ from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedMo
 CHECK = "python3 -c pass"
 
 
-def prepare(tmp_path, monkeypatch):
+def prepare(tmp_path, monkeypatch, sandbox="prefer"):
     home, work = tmp_path / "home", tmp_path / "work"
     (home / ".ostler").mkdir(parents=True)
     work.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("OSTLER_HOME", raising=False)
-    (home / ".ostler" / "config.json").write_text(json.dumps({"validation": {"checks": {"python": CHECK}}}))
+    (home / ".ostler" / "config.json").write_text(
+        json.dumps({"validation": {"checks": {"python": CHECK}}, "security": {"sandbox": sandbox}})
+    )
     return home, work
 
 
 @pytest.mark.req("EN-6", "PM-2", "PM-8")
 @pytest.mark.parametrize("trusted", [True, False])
 async def test_check_needs_approval_unless_trusted(tmp_path, monkeypatch, trusted):
-    home, work = prepare(tmp_path, monkeypatch)
+    home, work = prepare(tmp_path, monkeypatch, sandbox="off")
     if trusted:
         items = collect_trust_items(work, load(work, {"HOME": str(home)}))
         trust_store().grant(work, items.digest, items.lines)

@@ -94,7 +94,7 @@ def test_failure_of_a_server_is_reported_once(ostler, models):
     configure(ostler, {"bad": server(ostler, "bad", "--mode", "exit")})
     with models.playing(calls([("bad_x", {})]), calls([("bad_x", {})]), text("done")) as served:
         done = ostler("run", *at(served), "go")
-    assert done.stdout.count("server bad failed") == 1
+    assert done.stdout.count("! server bad failed") == 1
     assert "bad configuration" in done.stdout
     assert "bad configuration" in ostler("mcp", "logs", "bad").stdout
 
@@ -197,7 +197,22 @@ class TestMcpJson:
         assert "proj  not trusted" in project("mcp", "list").stdout
         shown = project("trust").stdout
         assert "mcp.proj" in shown
-        assert "outside the sandbox" in shown
+        assert "The MCP server proj would run outside the sandbox, with your rights." in shown
+
+    def test_trust_says_where_each_server_would_run(self, project):
+        config = {"mcp": {"boxed": {"command": ["x"], "sandbox": True}, "far": {"url": "https://x.invalid"}}}
+        (project.workspace / ".ostler").mkdir()
+        (project.workspace / ".ostler" / "config.json").write_text(json.dumps(config))
+        configure(project, {"mine": {"command": ["x"]}})
+        shown = project("trust").stdout
+        assert "The MCP server boxed would run in the sandbox, without network access." in shown
+        assert "The MCP server far" not in shown
+        assert "The MCP server mine" not in shown
+
+    def test_call_of_a_server_whose_tools_are_unknown_says_why(self, ostler):
+        configure(ostler, {"bad": {"command": ["no-such-program"]}, "off": {"command": ["x"], "enabled": False}})
+        assert "the MCP server bad failed: " in call(ostler, "bad_tool")["for_model"]
+        assert "the MCP server off is disabled" in call(ostler, "off_tool")["for_model"]
 
     def test_variables_are_filled_in(self, project):
         assert project("trust", "--yes").code == 0
@@ -333,7 +348,7 @@ def test_chat_shows_restarts_and_disables_servers(ostler, models):
     ]
     with models.playing() as served:
         done = ostler("chat", *at(served), stdin="\n".join([*lines, ""]))
-    assert "one  ready     13 tools  outside the sandbox  one 1.0 (MCP 2026-07-28)" in done.stdout
+    assert "one  ready     13 tools  outside the sandbox, with your rights  one 1.0 (MCP 2026-07-28)" in done.stdout
     assert "one  disabled" in done.stdout
     assert "there is no MCP server 'nosuch'" in done.stdout + done.stderr
     assert "outside the sandbox" in done.stdout

@@ -74,20 +74,17 @@ def test_remote_server_gets_its_headers(ostler):
         assert all(headers["authorization"] == "Bearer abc-123" for headers, _ in remote.requests)
 
 
-def test_oauth_is_refused_in_one_line(ostler):
+def test_oauth_settings_are_read_and_masked(ostler):
     remote = {"type": "remote", "url": "https://mcp.invalid/"}
-    servers = {
-        "needs": {**remote, "oauth": {"clientId": "me", "clientSecret": "shh-very-secret"}},
-        "none": {**remote, "oauth": False},
-        "header": {**remote, "oauth": {}, "headers": {"Authorization": "Bearer x"}},
-    }
-    write_global(ostler, servers)
-    listed = ostler("mcp", "list").stdout
-    assert [line.split()[0] for line in listed.splitlines() if "OAuth is not supported" in line] == ["needs"]
-    tested = ostler("mcp", "test", "needs")
-    assert tested.code == 1
-    assert "OAuth is not supported" in tested.stdout
-    assert "shh-very-secret" not in ostler("config", "show").stdout
+    settings = {"clientId": "me", "clientSecret": "shh-very-secret", "scope": "a b", "callbackPort": 7000}
+    write_global(ostler, {"far": {**remote, "oauth": settings}, "none": {**remote, "oauth": False}})
+    shown = ostler("config", "show").stdout
+    assert '"client_id": "me"' in shown
+    assert '"redirect_port": 7000' in shown
+    assert "shh-very-secret" not in shown
+    refused = ostler("mcp", "login", "none")
+    assert refused.code == 2
+    assert "does not use OAuth" in refused.stderr
 
 
 def test_servers_of_version_2_are_read(ostler):

@@ -108,6 +108,18 @@ def test_client_with_a_handshake_is_served(ostler):
         assert client.ask("resources/list")["error"]["code"] == -32601
 
 
+def test_batch_of_requests_is_answered(ostler):
+    """Version 2025-03-26 requires this."""
+    with serving(ostler) as client:
+        client.ask("initialize", {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "old"}})
+        pings = [{"jsonrpc": "2.0", "id": f"ping-{number}", "method": "ping"} for number in range(3)]
+        client._write([*pings, {"jsonrpc": "2.0", "method": "notifications/initialized"}, 7])
+        answers = [client.read() for _ in range(4)]
+        assert {answer["id"] for answer in answers} == {"ping-0", "ping-1", "ping-2", None}
+        client._write([])
+        assert client.read()["error"]["code"] == -32600
+
+
 def test_client_without_a_handshake_is_served(ostler):
     (ostler.workspace / "a.txt").write_text("hello\n")
     with serving(ostler) as client:

@@ -56,15 +56,15 @@ def test_unselectable_agent_is_an_error(ostler, models, name):
 
 
 @pytest.mark.req("EN-3", "SE-1")
-def test_missing_agent_falls_back_to_the_default(ostler, models):
+def test_missing_agent_of_a_session_must_be_replaced(ostler, models):
     file = ostler.home / ".ostler" / "agents" / "poet.md"
     file.parent.mkdir(parents=True)
     file.write_text("---\ndescription: rhymes\n---\nAnswer in verse.\n")
     with models.playing(text("a"), text("b")) as server:
         assert ostler("run", *at(server), "@agent:poet hello").code == 0
         file.unlink()
-        done = ostler("run", "-o", "json", "--continue", *at(server), "and now?")
+        refused = ostler("run", "--continue", *at(server), "and now?")
+        done = ostler("run", "-o", "json", "--continue", "--agent", "build", *at(server), "and now?")
         assert ostler("run", "--agent", "poet", *at(server), "x").code == 2
-    summary = json.loads(done.stdout)
-    assert (done.code, summary["answer"]) == (0, "b")
-    assert "unknown agent 'poet'" in summary["notices"][0]
+    assert (refused.code, "select another one with --agent" in refused.stderr) == (2, True)
+    assert (done.code, json.loads(done.stdout)["answer"]) == (0, "b")

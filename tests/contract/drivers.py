@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import msgspec
 from acp_driver import AcpDriver
 from remote_driver import RemoteDriver
-from zero_driver import ZeroDriver
+from server_driver import ServedEngine
+from zero_driver import ConnectorDriver, ZeroDriver
 
 from ostler.backends.engine.backend import Engine
 from ostler.backends.scripted import ScriptedBackend
@@ -164,4 +165,21 @@ def _act(moves: list[Move], number: int, heard: list[str]):
     return act
 
 
-DRIVERS = (ScriptedDriver, EngineDriver, AcpDriver, RemoteDriver, ZeroDriver)
+class ServerDriver(EngineDriver):
+    """The engine on a real server, and the tools here."""
+
+    name = "server"
+    cannot = {"takeover": "the server's process takes over its turn, not the client's"}
+    folder: Path
+
+    def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> Any:
+        self.turns, self.asked = len(turns), asyncio.Event()
+        lines = [line for moves in turns for line in _lines(moves)]
+        lines[:1] = [msgspec.structs.replace(line, check=lambda request: self.asked.set()) for line in lines[:1]]
+        self.model = ScriptedModel(lines)
+        return ServedEngine(self, tools)
+
+    make_model = EngineDriver._make_model
+
+
+DRIVERS = (ScriptedDriver, EngineDriver, AcpDriver, RemoteDriver, ServerDriver, ZeroDriver, ConnectorDriver)

@@ -4,10 +4,12 @@ import asyncio
 import os
 from types import SimpleNamespace
 
-from ostler.backends.remote.backend import RemoteBackend, RemotePlan
+from ostler.backends.remote.backend import RemoteBackend
+from ostler.backends.remote.plan import RemotePlan
 from ostler.backends.remote.server import RemoteServer, parse_server_url
 from ostler.backends.remote.stream import RetryDelays
 from ostler.core.tools import ToolCall
+from ostler.http.dialer import Dialer
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.frame_server import FrameServer
 from ostler.wire.frames_shared import HostInfo
@@ -22,7 +24,7 @@ class ServedBackend:
 
     async def open(self, start, context):
         await self.server.start()
-        address = parse_server_url(self.server.url, {})
+        address = parse_server_url(self.server.url)
         plan = RemotePlan(
             "test",
             HostInfo("host-1", "here"),
@@ -30,7 +32,7 @@ class ServedBackend:
             session_id=address.session_id,
             delays=RetryDelays(0.01, 0.05),
         )
-        self._backend = RemoteBackend(plan, RemoteServer(address, "token"))
+        self._backend = RemoteBackend(plan, RemoteServer(address, Dialer(address.origin)))
         self.context = SimpleNamespace(remote_turn_started=self._start_far_turn)
         return await self._backend.open(start, context)
 

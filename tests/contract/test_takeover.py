@@ -63,7 +63,8 @@ async def finish(scenario):
 
 def rest_of_script(driver, *moves):
     """Return what the remote side does after the takeover: the rest of the turn, if it can continue, and a turn."""
-    return [[Say("Again.")]] if driver.name in ("acp", "remote", "agent_zero") else [list(moves), [Say("Again.")]]
+    is_remote = driver.name in ("acp", "remote", "agent_zero", "agent_zero_connector")
+    return [[Say("Again.")]] if is_remote else [list(moves), [Say("Again.")]]
 
 
 @pytest.mark.scenario("takeover")

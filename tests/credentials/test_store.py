@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -18,8 +19,7 @@ NAME = CredentialName("mcp:files", "me@example.com")
 OTHER = CredentialName("api.example.com", "work")
 SECRET = "s3cret-Ω-token"
 
-SECRET_TOOL = """#!{python}
-import json, sys
+SECRET_TOOL = """import json, sys
 from pathlib import Path
 if Path({locked!r}).exists():
     sys.exit(1)
@@ -165,7 +165,9 @@ def desktop(tmp_path):
     """A desktop session: `secret-tool`, what it stores, and a file that locks the keyring."""
     kept, locked, program = tmp_path / "kept.json", tmp_path / "locked", tmp_path / "bin" / "secret-tool"
     program.parent.mkdir()
-    program.write_text(SECRET_TOOL.format(python=sys.executable, kept=str(kept), locked=str(locked)))
+    source = tmp_path / "secret_tool.py"
+    source.write_text(SECRET_TOOL.format(kept=str(kept), locked=str(locked)))
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(source))} "$@"\n')
     program.chmod(0o755)
     env = {"PATH": str(program.parent), "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere", "LANG": "C.UTF-8"}
     return SimpleNamespace(env=env, kept=kept, locked=locked)

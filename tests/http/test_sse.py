@@ -133,3 +133,26 @@ def test_large_event_in_tiny_reads_takes_linear_time(newline):
 
     small, large = min(cost(5_000) for _ in range(3)), min(cost(40_000) for _ in range(3))
     assert large < 8 * small * 4
+
+
+@pytest.mark.parametrize("step", [1, 3, 1000])
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
+def test_id_and_pause_are_those_of_the_last_complete_event(step, newline):
+    lines = [
+        b"id: 1",
+        b"data: a",
+        b"",
+        b"retry: 250",
+        b"retry: soon",
+        b"id:2",
+        b"data: b",
+        b"",
+        b"data: c",
+        b"",
+        b"id: 3",
+    ]
+    stream = newline.join(lines) + newline
+    splitter = SseSplitter()
+    for start in range(0, len(stream), step):
+        splitter.feed(stream[start : start + step])
+    assert (splitter.last_id, splitter.retry_ms) == (b"2", 250)

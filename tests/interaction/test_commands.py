@@ -200,8 +200,10 @@ async def test_modes_of_the_backend_are_listed_beside_ours_and_selected_by_name(
         await fixture.run(line)
     changes = [SetOption("mode", "plan"), SetOption("mode", "code"), SetOption("mode", "ask")]
     assert fixture.session._backend.changes == changes
-    with pytest.raises(UsageError, match=r"unknown far\.mode 'plam'"):
+    with pytest.raises(UsageError, match="unknown mode 'plam'; did you mean plan"):
         await fixture.run("mode plam")
+    with pytest.raises(UsageError, match="available: ask, plan, far:ask, far:code"):
+        await fixture.run("mode zzzzzz")
 
 
 @pytest.mark.req("CL-7", "MD-7")

@@ -24,8 +24,12 @@ RUNS = {
     "2026-07-28": ("0.2.0-alpha.12", ["--requirements", "2026-07-28"]),
 }
 
-OAUTH = "the suite signs in without a browser, which this driver does not support"
-RESUMED = "an answer that was cut is not read again on a new connection; the protocol removed this in 2026-07-28"
+NO_PERSON = "an extension for logins without a person, which Ostler does not support"
+NO_DPOP = "an extension that binds tokens to a key (DPoP), which Ostler does not support"
+NO_METADATA = (
+    "without metadata it is unknown whether PKCE is supported; versions since 2025-11-25 forbid to continue then"
+)
+WRONG_ISSUER = "this release of the suite serves metadata with another issuer than the server, which must be rejected"
 NO_RESOURCES = "Ostler's server has tools, no resources"
 NO_PROMPTS = "Ostler's server has tools, no prompts"
 NO_SAMPLING = "sampling and roots are deprecated and not supported"
@@ -34,7 +38,15 @@ CONTENT = "Ostler's tools return text and images only"
 NO_TASKS = "the tasks extension is not supported"
 # A scenario, or a scenario and one of its checks; a final * matches the rest of the name.
 EXPECTED = {
-    "client": {"auth/*": OAUTH, "sse-retry": RESUMED},
+    "client": {
+        "auth/client-credentials-*": NO_PERSON,
+        "auth/enterprise-managed-authorization": NO_PERSON,
+        "auth/cross-app-access-complete-flow": NO_PERSON,
+        "auth/wif-jwt-bearer": NO_PERSON,
+        "auth/dpop*": NO_DPOP,
+        "auth/2025-03-26-oauth-endpoint-fallback": NO_METADATA,
+        "auth/2025-03-26-oauth-metadata-backcompat": WRONG_ISSUER,
+    },
     "server": {
         "resources-*": NO_RESOURCES,
         "sep-2164-resource-not-found": NO_RESOURCES,

@@ -2,13 +2,22 @@
 
 import json
 import os
+import pty
 import shutil
+import socket
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pytest
 from installer import installed_package, root_folder
+from tests.conftest import at
 
+from ostler.testing.model_server import calls
+from ostler.testing.model_server import text as reply_text
+
+HERE = Path(__file__).parent
 pytestmark = [pytest.mark.slow, pytest.mark.req("MC-1", "MC-6"), pytest.mark.timeout(600)]
 
 
@@ -135,3 +144,87 @@ class TestClientOfTheOfficialSdk:
         assert "write b.txt" in result["questions"][0]
         assert (tmp_path / "b.txt").read_text() == "x"
         assert result["progress"] == sorted(result["progress"]) != []
+
+
+@pytest.fixture
+def protected_server():
+    """A server of the SDK that needs a login; the fixture is its URL."""
+    python_server("mcp-server-time")  # installs the SDK
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [str(root_folder() / "mcp" / "bin" / "python"), str(HERE / "sdk_oauth_server.py"), str(port)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        for line in server.stderr:
+            if "running on" in line:
+                break
+        drain = threading.Thread(target=server.stderr.read)
+        drain.start()
+        yield f"http://127.0.0.1:{port}/mcp"
+        server.kill()
+        drain.join()
+
+
+def test_login_at_a_server_of_the_official_sdk(protected_server, tmp_path):
+    """The SDK is also the authorization server: registration, PKCE, resource, refresh and revocation."""
+    home, browser = tmp_path / "home", tmp_path / "browser"
+    (home / ".ostler").mkdir(parents=True)
+    (home / ".ostler" / "config.json").write_text(json.dumps({"mcp": {"sdk": {"url": protected_server}}}))
+    browser.write_text(
+        f"#!{sys.executable}\nimport sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=20).read()\n"
+    )
+    browser.chmod(0o700)
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "BROWSER": str(browser)}
+
+    def run(*arguments, **options):
+        command = [sys.executable, "-P", "-m", "ostler", *arguments]
+        options = {"stdin": subprocess.DEVNULL, "capture_output": True, **options}
+        return subprocess.run(command, cwd=tmp_path, env=env, text=True, check=False, timeout=120, **options)
+
+    assert "needs login: ostler mcp login sdk" in run("mcp", "test", "sdk").stdout
+    controller, terminal = pty.openpty()
+    try:
+        logged_in = run("mcp", "login", "sdk", stdin=terminal)
+    finally:
+        os.close(terminal)
+        os.close(controller)
+    assert "logged in to sdk" in logged_in.stdout, logged_in.stderr
+    for number in range(6):  # tokens expire meanwhile
+        done = run("tool", "call", "--allow", "sdk_*", "sdk_double", json.dumps({"number": number}))
+        assert json.loads(done.stdout)["for_model"] == str(2 * number)
+    assert "logged out" in run("mcp", "logout", "sdk").stdout
+    assert "needs login" in run("mcp", "test", "sdk").stdout
+
+
+@pytest.mark.req("MC-4")
+class TestOffersOfTheReferenceServer:
+    """Resources, prompts and questions of `server-everything`."""
+
+    @pytest.fixture
+    def peer(self, ostler):
+        (ostler.home / ".ostler").mkdir()
+        config = {"mcp": {"peer": {"command": node_server("server-everything")}}, "permission": {"peer_*": "allow"}}
+        (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
+        assert ostler("mcp", "test", "peer").code == 0
+        return ostler
+
+    def prompt(self, peer, models, text):
+        with models.playing(reply_text("ok")) as served:
+            assert peer("run", *at(served), text).code == 0
+            return str([message["content"] for message in served.requests[0].json["messages"][1:]])
+
+    def test_resource_is_attached(self, peer, models):
+        assert "Resource 7: This is a plaintext" in self.prompt(
+            peer, models, "see @peer:demo://resource/dynamic/text/7"
+        )
+
+    def test_prompt_is_a_command(self, peer, models):
+        assert "This is a simple prompt" in self.prompt(peer, models, "/peer:simple-prompt")
+        assert "weather in Rome, Lazio" in self.prompt(peer, models, "/peer:args-prompt city=Rome state=Lazio")
+
+    def test_question_is_asked_in_the_chat(self, peer, models):
+        """The server has this tool only for clients that can ask."""
+        call = calls([("peer_trigger-elicitation-request", {})])
+        with models.playing(call, reply_text("ok")) as served:
+            peer("chat", *at(served), stdin="/mcp restart peer\ngo\nAda\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n")
+            answer = str(served.requests[-1].json["messages"][-1]["content"])
+        assert "Ada" in answer

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostler.core.events import Envelope, Renamed, Reverted
-from ostler.journal.active_records import ActiveRecords, EventSequence, latest_event
+from ostler.core.session_view import latest_event
+from ostler.journal.active_records import ActiveRecords, EventSequence
 from ostler.journal.records import ListRecords
 
 pytestmark = pytest.mark.req("SE-3", "EN-13")

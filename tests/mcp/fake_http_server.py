@@ -21,12 +21,28 @@ class FakeHttpServer:
         self.tools = [ECHO, WAIT, CUT]
         self.pushed = queue.SimpleQueue()  # messages on the stream of a legacy server; None ends the stream
         self.has_stream = False
+        self.interrupts = False  # ends the answer to a call after its first event
+        self.interrupted = []
+        self.resumed_at = []
+        self.authority = None  # a FakeAuthorizationServer that issues the tokens
+        self.challenge = ""  # parameters of the Bearer challenge
+        self.metadata = None  # of the server as a protected resource
+        self.needed_scope = ""  # of calls, which the token never has
         self.refused_probes = 0
         self.sessions = {"session-1"}
         self.released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *args: _Handler(self, *args))
         self._server.daemon_threads = True
         self._server.handle_error = lambda *args: None  # clients close connections early
+
+    def protect(self, authority):
+        """Accept only tokens of an authorization server."""
+        self.authority = authority
+        self.metadata = {"resource": self.resource, "authorization_servers": [authority.issuer]}
+
+    @property
+    def resource(self):
+        return self.url.partition("?")[0]
 
     @property
     def url(self):
@@ -63,7 +79,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.answer(200, b"")
 
     def do_GET(self):
+        if self.path.startswith("/.well-known/oauth-protected-resource") and self.fake.metadata:
+            return self.answer(200, json.dumps(self.fake.metadata).encode(), "application/json")
+        if self.path.startswith("/.well-known/"):
+            return self.answer(404, b"")
         self.fake.requests.append((dict(self.headers), {"method": "GET"}))
+        if place := self.headers.get("last-event-id"):
+            self.fake.resumed_at.append(place)
+            rest = f"id: event-2\ndata: {json.dumps(self.fake.interrupted.pop())}\n\n"
+            return self.answer(200, rest.encode(), "text/event-stream")
         if not self.fake.has_stream:
             return self.answer(405, b"")
         self.send_response(200)
@@ -80,6 +104,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.fake.requests.append(({key.lower(): value for key, value in self.headers.items()}, body))
         if self.fake.token and self.headers.get("authorization") != f"Bearer {self.fake.token}":
             return self.answer(401, b"who are you?")
+        authority, sent = self.fake.authority, self.headers.get("authorization", "")
+        if authority and not authority.accepts(sent, self.fake.metadata["resource"]):
+            return self.answer(401, b"", headers={"www-authenticate": f"Bearer {self.fake.challenge}".strip()})
+        if self.fake.needed_scope and body.get("method") == "tools/call":
+            challenge = f'Bearer error="insufficient_scope", scope="{self.fake.needed_scope}"'
+            return self.answer(403, b"", headers={"www-authenticate": challenge})
         if "id" not in body or "method" not in body:
             return self.answer(202, b"")
         is_modern = body.get("params", {}).get("_meta", {}).get(VERSION) == MODERN
@@ -125,6 +155,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def reply(self, status, frame, request=None, headers=None):
         frame = {"jsonrpc": "2.0", **frame}
+        if self.fake.interrupts and request and request["method"] == "tools/call":
+            self.fake.interrupted.append(frame)
+            return self.answer(200, b"id: event-1\nretry: 1\ndata: \n\nid: event-9\ndata: cut", "text/event-stream")
         if status != 200 or not self.fake.streams or not request:
             return self.answer(status, json.dumps(frame).encode(), "application/json", headers)
         token = request["params"]["_meta"]["progressToken"]

@@ -138,6 +138,17 @@ def call(request_id, params, is_modern):
         return reply(request_id, {**done, "content": [], "structuredContent": {"answer": 42}})
     if name == "ask":
         return ask(request_id, params, is_modern)
+    if name == "connect":
+        if not (opened := folder() / "opened").exists():
+            url = {
+                "mode": "url",
+                "url": "https://example.com/connect",
+                "elicitationId": "1",
+                "message": "Connect first",
+            }
+            opened.touch()
+            return fail(request_id, -32042, "This needs a connection", {"elicitations": [url]})
+        return reply(request_id, {**done, **text("connected")})
     if name == "ask_forever":
         return ask_forever(request_id, is_modern)
     if name == "grow":

@@ -72,10 +72,43 @@ async def test_call_whose_answer_is_cut_is_not_repeated(connect):
     assert far.methods().count("tools/call") == 1
 
 
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_answer_that_a_legacy_server_interrupts_is_read_to_its_end(connect, era):
+    """The request is sent once; only the rest of the answer is read on a new connection."""
+    with FakeHttpServer(era) as far:
+        far.interrupts = True
+        server = connect(far.url)
+        if era == "modern":
+            with pytest.raises(ServerGone):
+                await server.call("echo", {"text": "hi"}, decline)
+        else:
+            result = await server.call("echo", {"text": "hi"}, decline)
+            assert result["content"][0]["text"] == "far: hi"
+            assert far.resumed_at == ["event-1"]
+    assert far.methods().count("tools/call") == 1
+
+
 async def test_call_that_takes_too_long_ends(connect):
     with FakeHttpServer() as far:
         with pytest.raises(ToolError, match="did not answer"):
             await connect(far.url, call_timeout=0.3).call("wait", {}, decline)
+        far.released.set()
+
+
+async def test_legacy_server_is_told_that_a_call_was_cancelled(connect):
+    with FakeHttpServer("legacy") as far:
+        server = connect(far.url)
+        call = asyncio.create_task(server.call("wait", {}, decline))
+        while "tools/call" not in far.methods():
+            await asyncio.sleep(0.01)
+        call.cancel()
+        await asyncio.wait({call})
+        async with asyncio.timeout(10):
+            while "notifications/cancelled" not in far.methods():
+                await asyncio.sleep(0.01)
+        cancelled = next(body for _, body in far.requests if body.get("method") == "notifications/cancelled")
+        called = next(body for _, body in far.requests if body.get("method") == "tools/call")
+        assert cancelled["params"]["requestId"] == called["id"]
         far.released.set()
 
 

@@ -8,6 +8,7 @@ from tests.mcp.conftest import is_running
 from ostler.core.errors import ToolError
 from ostler.core.permission import QuestionReply
 from ostler.mcp.connection import ServerGone
+from ostler.mcp.elicitation import answer_request
 
 pytestmark = pytest.mark.req("MC-2", "MC-3")
 
@@ -61,6 +62,26 @@ async def test_endless_questions_end(servers, era):
     with pytest.raises(ToolError):
         await server.call("ask_forever", {}, ask)
     assert len(questions) == 10
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"message": "x"},
+        {
+            "message": "x",
+            "requestedSchema": {"properties": {str(number): {"type": "string"} for number in range(2000)}},
+        },
+        {"message": "x", "url": "javascript:alert(1)"},
+        {"message": "x", "url": "file:///etc/passwd"},
+        {"message": "x", "url": 7, "requestedSchema": 7},
+    ],
+)
+async def test_question_that_cannot_be_shown_is_declined(params):
+    async def ask(question):
+        raise AssertionError(question)
+
+    assert await answer_request(params, ask) == {"action": "decline"}
 
 
 async def test_question_outside_of_a_call_is_declined(servers):

@@ -141,6 +141,25 @@ async def test_question_of_a_server_is_answered_within_the_call(servers, era, re
     assert [question.text for question in questions] == ["Which colour?"]
 
 
+@pytest.mark.parametrize("action", ["accept", "decline"])
+async def test_call_is_repeated_after_the_user_opened_the_url_that_the_server_needs(servers, action):
+    """As in protocol version 2025-11-25."""
+    server, questions = servers.make("--era", "legacy"), []
+
+    async def ask(question):
+        questions.append(question)
+        return QuestionReply(action)
+
+    if action == "accept":
+        assert content(await server.call("connect", {}, ask)) == "connected"
+    else:
+        with pytest.raises(ToolError, match="This needs a connection"):
+            await server.call("connect", {}, ask)
+    assert [(question.text, question.url) for question in questions] == [
+        ("Connect first", "https://example.com/connect")
+    ]
+
+
 async def test_call_of_a_server_that_ends_fails_at_once_and_the_next_one_starts_it_again(servers):
     server = servers.make()
     with pytest.raises(ServerGone, match="exit code 7; last output: going down"):

@@ -14,7 +14,7 @@ from ostler.core.errors import ToolError
 from ostler.core.permission import QuestionReply
 
 pytestmark = pytest.mark.req("MC-1", "EN-8")
-SCRIPT = Path(__file__).with_name("sandbox_probe_server.py")
+SCRIPT = Path(__file__).with_name("sandbox_probe_server.py").read_text("utf-8")
 
 
 async def decline(question):
@@ -31,7 +31,7 @@ def workspace(tmp_path):
 @pytest.fixture
 def make(servers, workspace):
     def make(**changes):
-        command = (sys.executable, "-S", "-E", str(SCRIPT))
+        command = (sys.executable, "-S", "-E", "-c", SCRIPT)  # as text: the sandbox may hide the folder of the tests
         defaults = {"command": command, "cwd": str(workspace), "workspace": str(workspace), "sandbox": True}
         return servers.make(**{**defaults, **changes})
 
@@ -92,7 +92,9 @@ async def test_sandboxed_server_ends_with_its_children(make):
     seconds = f"9{uuid.uuid4().int % 10**8}"
     server = make()
     await probe(server, "spawn", seconds=seconds)
-    assert processes_with(seconds)
+    async with asyncio.timeout(10):
+        while not processes_with(seconds):  # its arguments become visible a moment after its start
+            await asyncio.sleep(0.01)
     await server.aclose()
     assert not processes_with(seconds)
 

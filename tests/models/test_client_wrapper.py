@@ -2,7 +2,6 @@
 
 import pytest
 
-from ostler.app.python_api import _BorrowedModel
 from ostler.backends.engine.plugins.loop_detector import RepetitionGuard
 from ostler.backends.engine.request_prefix import guide_size
 from ostler.backends.engine.role import SampledModel
@@ -10,6 +9,7 @@ from ostler.core.events import PrefixBuilt
 from ostler.knowledge.agent_definition import AgentRole
 from ostler.models.client_wrapper import ModelClientWrapper
 from ostler.models.dialects.dialect import apply_dialect
+from ostler.models.fixed_model import BorrowedModel
 from ostler.models.model_types import ModelClient
 from ostler.testing.scripted_model import ScriptedLine, ScriptedModel
 
@@ -30,7 +30,7 @@ class ClientWithExtras(ScriptedModel):
 
 WRAPPERS = [
     ModelClientWrapper,
-    _BorrowedModel,
+    BorrowedModel,
     RepetitionGuard,
     lambda client: SampledModel(client, AgentRole()),
     lambda client: apply_dialect(client, "native"),
@@ -47,7 +47,7 @@ async def test_attributes_are_passed_on(wrap):
 
 
 def test_guide_size_is_available_through_every_wrapper():
-    model = RepetitionGuard(SampledModel(_BorrowedModel(ClientWithExtras([ScriptedLine("ok")])), AgentRole()))
+    model = RepetitionGuard(SampledModel(BorrowedModel(ClientWithExtras([ScriptedLine("ok")])), AgentRole()))
     assert guide_size(model, PrefixBuilt("", ())) == 7
 
 

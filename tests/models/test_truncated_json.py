@@ -47,6 +47,11 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.parametrize(("end", "kept"), [("\\\\", "\\"), ("\\\\\\", "\\"), ("\\\\u12", "\\u12"), ("\\u12", "")])
+def test_only_an_incomplete_escape_is_removed(end, kept):
+    assert parse_truncated(b'{"a": "0' + end.encode()) == {"a": "0" + kept}
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.dictionaries(st.text(max_size=3), VALUES, min_size=1, max_size=3), st.data())
 def test_any_object_can_be_truncated_anywhere(value, data):

@@ -94,3 +94,28 @@ async def test_crash_has_shell_exit_code(processes):
     id = await processes.start_background("kill -SEGV $$")
     job = (await processes.read_background(id, wait=10)).job
     assert (job.state, job.exit_code) == ("exited", 128 + signal.SIGSEGV)
+
+
+async def test_interactive_command_reads_what_is_written(processes, marked):
+    id = await processes.start_background("while read x; do echo got $x; done", env=marked.env, interactive=True)
+    processes.write_background(id, b"one\n")
+    await _read_until(processes, id, "got one\n")
+    processes.write_background(id, b"two\n")
+    await _read_until(processes, id, "got two\n")
+    await processes.stop_background(id)
+    assert not marked.pids()
+    with pytest.raises(ToolError, match="reads no input"):
+        processes.write_background(id, b"three\n")
+
+
+async def test_input_that_is_not_read_is_refused_instead_of_filling_the_memory(processes):
+    id = await processes.start_background("sleep 1000", interactive=True)
+    with pytest.raises(ToolError, match="does not read its input"):
+        for _ in range(5):
+            processes.write_background(id, b"x" * 500_000)
+
+
+async def test_script_gets_the_command_as_its_first_argument(processes):
+    id = await processes.start_background("echo 'a  b'", script='eval "$1"; echo after')
+    output = await processes.read_background(id, wait=10)
+    assert output.text == "a  b\nafter\n" and output.job.command == "echo 'a  b'"

@@ -225,3 +225,8 @@ async def test_standing_rule_does_not_cover_a_link_that_leads_elsewhere(workspac
     (tmp_path / "doc").unlink()
     (tmp_path / "doc").symlink_to(linked / "two")
     assert (await verdict(grants)).action == "ask"
+
+
+async def test_command_that_only_assigns_a_variable(run):
+    result = await run(command="X=5")
+    assert result.status == "ok"

@@ -137,3 +137,23 @@ def test_empty_result_waits_for_the_longer_deadline(monkeypatch, tmp_path, step,
     index._paths = [file_index._IndexedPath(path, path, False) for path in paths]
     monkeypatch.setattr(file_index, "time", Clock(step))
     assert index.find("9las") == found
+
+
+class SlowIndex(FileIndex):
+    """Finds its names only in the second search."""
+
+    searches = 0
+
+    def refresh(self):
+        pass
+
+    def find(self, query, limit=50):
+        self.searches += 1
+        if self.searches > 1:
+            self.complete.set()
+        return ["main.py"] if self.complete.is_set() else []
+
+
+@pytest.mark.req("CL-4")
+async def test_search_waits_for_the_first_scan(tmp_path):
+    assert await SlowIndex(str(tmp_path)).search("main") == ["main.py"]

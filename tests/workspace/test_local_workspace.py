@@ -4,8 +4,9 @@ import sys
 
 import pytest
 
+from ostler.core.commands import CommandRequest, CommandResult
 from ostler.core.errors import PathError, ToolError
-from ostler.core.protocols import CommandRequest, CommandResult, Workspace
+from ostler.core.protocols import Workspace
 from ostler.workspace.local_workspace import LocalWorkspace
 
 

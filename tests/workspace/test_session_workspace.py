@@ -6,8 +6,8 @@ import pytest
 
 from ostler.app.project import Project
 from ostler.app.workspace import make_workspace
+from ostler.core.commands import CommandRequest
 from ostler.core.errors import PathError
-from ostler.core.protocols import CommandRequest
 from ostler.settings.load import load
 from ostler.settings.run_options import RunOptions
 from ostler.workspace.session_workspace import SessionShell, redirects_to_file

@@ -76,14 +76,26 @@ class ActiveAgent:
                 return False
         return True
 
+    def owns(self, option_id: str, value: str) -> bool:
+        choices = {"mode": (*MODES, ""), "profile": (*PROFILES, "")}
+        return option_id == "agent" or value in choices.get(option_id, ())
+
     def restore(self, options: Mapping[str, str]) -> Sequence[str]:
-        """Restore the agent, and the mode if it restricts; the security profile is that of the settings."""
+        """Restore the agent, and the mode if it restricts; the security profile is that of the settings.
+
+        Where nobody is asked, a missing agent is an error, because its rules may have restricted the session.
+        """
         mode = options.get("mode", "")
         if mode in MODES and MODES[mode].agent:
             self._mode = mode
         try:
             self._agent = self._find(options.get("agent", ""))
         except UsageError as error:
+            if not self._policy.interactive:
+                hint = "restore its definition, or select another one with --agent"
+                raise UsageError(
+                    f"the agent {options['agent'][:80]!r} of this session does not exist", hint=hint
+                ) from None
             return [f"{error}; using the default agent"]
         return ()
 

@@ -6,7 +6,7 @@ from ostler.core.permission import Need, Permission, PolicyAction, Rule, Verdict
 from ostler.policy.permission_rules import allow_flag, last_match
 from ostler.policy.presets import BASELINE
 from ostler.policy.shell import analyse
-from ostler.policy.verdict import Policy, evaluate_permission, needs_to_approve
+from ostler.policy.verdict import Policy, evaluate_permission, evaluate_read_only, needs_to_approve
 from ostler.settings.schema import SecurityConfig
 
 Rules = tuple[Rule, ...]
@@ -22,6 +22,9 @@ class Explanation(msgspec.Struct, frozen=True):
 def explain(permission: Permission, policy: Policy, grants: Rules, *, danger_source: str = "") -> Explanation:
     """Evaluate a permission and explain the verdict; `grants` are the standing rules of the user."""
     verdict = evaluate_permission(permission, policy, grants=grants)
+    if verdict.action == "ask" and (confined := evaluate_read_only(permission, policy, grants=grants)):
+        verdict, policy = confined, msgspec.structs.replace(policy, allow_sandboxed=True)
+        permission = msgspec.structs.replace(permission, title=f"{permission.title}, with the workspace read-only")
     lines = _verdict_lines(permission, verdict, policy, grants)
     if danger_source:
         lines += ["", f"Source of the danger check: {danger_source}"]

@@ -11,16 +11,22 @@ from ostler.settings.run_options import RunOptions
 
 
 def make_policy(
-    settings: Settings, options: RunOptions, directories: Sequence[str] = (), *, interactive: bool
+    settings: Settings,
+    options: RunOptions,
+    directories: Sequence[str] = (),
+    *,
+    interactive: bool,
+    is_elsewhere: bool = False,
 ) -> Policy:
     """Return a policy with the baseline, the rules of the settings layers in order, and the flags.
 
-    `directories` can be read like the workspace, unless a rule of the user denies it.
+    `directories` can be read like the workspace, unless a rule of the user denies it. With `is_elsewhere` another
+    machine asks for the calls: it may delete nothing, unless a rule of the user allows it.
     """
     security = settings.config.security
     baseline = (*(BASELINE_READING_ANYWHERE if options.yolo else BASELINE), *_directory_rules(directories))
     return Policy(
-        rules=(*baseline, *_delete_rules(settings), *settings.rules()),
+        rules=(*baseline, *_delete_rules(settings, is_elsewhere=is_elsewhere), *settings.rules()),
         restrictions=(tuple(settings.restricting_rules()),),
         profile=options.profile or security.profile,  # type: ignore[arg-type]  # validated by argparse
         whitelist=security.whitelist,
@@ -36,9 +42,10 @@ def _directory_rules(directories: Sequence[str]) -> tuple[Rule, ...]:
     return tuple(Rule("external_directory", pattern, "allow", "additional directories") for pattern in patterns)
 
 
-def _delete_rules(settings: Settings) -> tuple[Rule, ...]:
-    action = settings.config.security.delete
-    return (Rule("delete", "*", action, "security.delete"),) if action else ()
+def _delete_rules(settings: Settings, *, is_elsewhere: bool) -> tuple[Rule, ...]:
+    if action := settings.config.security.delete:
+        return (Rule("delete", "*", action, "security.delete"),)
+    return (Rule("delete", "*", "deny", "a server may not delete"),) if is_elsewhere else ()
 
 
 def _flag_rules(options: RunOptions, settings: Settings) -> tuple[Rule, ...]:

@@ -1,4 +1,4 @@
-"""Makes the backend of a session: the engine with a model, an ACP agent, Agent Zero, or none."""
+"""Makes the backend of a session: the engine with a model, an ACP agent, Agent Zero, an Ostler server, or none."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -21,28 +21,35 @@ from ostler.session.session import Spawner
 from ostler.settings.run_options import RunOptions
 
 if TYPE_CHECKING:
+    from ostler.journal.call_journal import ConversationTexts
     from ostler.workspace.session_undo import SessionUndo
 
 ACP_PREFIX = "acp:"
 ZERO = "agent_zero"
+REMOTE = "remote"
 
 
 class BackendKind(msgspec.Struct, frozen=True):
     """What is known about a backend before it is made; the others are in its `SessionInfo`.
 
     `runs_own_tools` as there. With `has_own_history`, a resumed session needs the same backend. With `takes_model`, the
-    model flags replace the options of a resumed session.
+    model flags replace the options of a resumed session. With `uses_zero_settings`, `connection` replaces parts of the
+    settings. With `is_elsewhere` another machine asks for the calls: it is offered more tools, and may delete nothing
+    unless the user's settings allow it.
     """
 
     runs_own_tools: bool = False
     has_own_history: bool = False
     takes_model: bool = False
+    uses_zero_settings: bool = False
+    is_elsewhere: bool = False
 
 
 _KINDS = {
     "engine": BackendKind(takes_model=True),
     "acp": BackendKind(runs_own_tools=True, has_own_history=True),
-    ZERO: BackendKind(has_own_history=True),
+    ZERO: BackendKind(has_own_history=True, uses_zero_settings=True),
+    REMOTE: BackendKind(has_own_history=True, takes_model=True, is_elsewhere=True),
 }
 
 
@@ -66,11 +73,12 @@ class SessionDraft(msgspec.Struct):
 
 
 class MadeBackend(msgspec.Struct, frozen=True):
-    """A backend with its name and the tools that it uses."""
+    """A backend with its name and the tools that it uses. `texts`: the conversation is not stored on this machine."""
 
     name: str
     backend: Backend
     tools: ToolRunner
+    texts: "ConversationTexts | None" = None
 
 
 class BackendMaker:
@@ -109,12 +117,17 @@ class BackendMaker:
             return self._make_acp(draft, draft.workspace)
         if name == ZERO and draft.workspace:
             return self._make_zero(draft, draft.workspace)
+        if name.partition(":")[0] == REMOTE and draft.workspace:
+            from ostler.app.remote_backend import make_remote_parts
+
+            remote = await make_remote_parts(draft.project, draft.request, draft.options, draft.tools)
+            return MadeBackend(remote.name, remote.backend, draft.tools, remote.texts)
         if name == "none":
             from ostler.backends.none import NoBackend
 
             return MadeBackend(name, NoBackend(), draft.tools)
         if name != "engine":
-            raise UsageError(f"unknown backend {name!r}", hint="use engine, acp:NAME, agent_zero or none")
+            raise UsageError(f"unknown backend {name!r}", hint="use engine, acp:NAME, remote:URL, agent_zero or none")
         return MadeBackend(name, await self._make_engine(draft), draft.tools)
 
     def _make_acp(self, draft: SessionDraft, workspace: Workspace) -> MadeBackend:

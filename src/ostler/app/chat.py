@@ -15,9 +15,11 @@ from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummar
 from ostler.frontends.repl.console import Console
 from ostler.frontends.repl.frontend import ReplFrontend
 from ostler.frontends.repl.plain_console import PlainConsole
+from ostler.frontends.repl.terminal import can_edit_lines, is_terminal, silence_closed_output
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.rendering.style import THEMES, Styler, is_colour_enabled, terminal_columns
 from ostler.settings.effective import Settings
+from ostler.settings.known_secrets import contains_secret
 from ostler.settings.project_paths import project_folder, workspace_path
 from ostler.settings.run_options import RunOptions
 from ostler.text.sanitise import sanitise
@@ -25,8 +27,6 @@ from ostler.text.sanitise import sanitise
 if TYPE_CHECKING:
     from ostler.app.command_services import LocalCommandServices
     from ostler.app.session_manager import LocalSessionManager
-
-LIMITED_TERMINALS = ("", "dumb", "unknown")
 
 
 class ChatClient(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class ChatClient(msgspec.Struct, frozen=True):
         try:
             return asyncio.run(self._run())
         finally:
-            _silence_closed_output()
+            silence_closed_output()
 
     async def _run(self) -> int:
         cwd = workspace_path(self.options.cwd)
@@ -76,7 +76,7 @@ class ChatClient(msgspec.Struct, frozen=True):
     def _make_editor_console(self, cwd: Path, paint: Styler, settings: Settings) -> Console:
         from ostler.frontends.repl.line_editor import LineEditorConsole
 
-        history = None if self.options.ephemeral else project_folder(cwd) / "prompt_history"
+        history = project_folder(cwd) / "prompt_history" if self.options.keeps_prompts else None
         ui = settings.config.ui
         vi = ui.keys.get("editing") == "vi"
         console = LineEditorConsole(sys.stdout, history, colour=paint.enabled, vi=vi, bell=ui.bell)
@@ -109,41 +109,5 @@ class LazySessionManager:
         await self._manager.delete(session_id)
 
 
-def contains_secret(settings: Settings, api_key: str, text: str) -> bool:
-    """Return whether a prompt contains a known secret."""
-    from ostler.settings.known_secrets import secrets_in_use
-    from ostler.text.secret_masker import SecretMasker
-
-    return SecretMasker(secrets_in_use(settings, os.environ, api_key)).mask(text) != text
-
-
-def can_edit_lines() -> bool:
-    """Return whether input and output are a terminal that supports line editing."""
-    if not (_is_terminal(0) and _is_terminal(1)) or os.environ.get("TERM", "") in LIMITED_TERMINALS:
-        return False
-    try:
-        import termios  # noqa: F401  # the line editor needs it
-    except ImportError:
-        return False
-    return True
-
-
-def _is_terminal(descriptor: int) -> bool:
-    try:
-        return os.isatty(descriptor)
-    except OSError:
-        return False
-
-
-def _silence_closed_output() -> None:
-    """If the terminal is gone, redirect output to the null device, so that the exit does not fail."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        null = os.open(os.devnull, os.O_WRONLY)
-        for descriptor in (1, 2):
-            os.dup2(null, descriptor)
-
-
 def _make_plain_console() -> PlainConsole:
-    return PlainConsole(0, sys.stdout, is_terminal=_is_terminal(0))
+    return PlainConsole(0, sys.stdout, is_terminal=is_terminal(0))

@@ -18,7 +18,7 @@ from ostler.mcp.open_sources import open_source
 from ostler.settings.home import project_id
 from ostler.settings.project_paths import project_folder
 from ostler.settings.run_options import RunOptions
-from ostler.workspace.file_index import FileIndex, list_matching_paths
+from ostler.workspace.file_index import FileIndex
 
 if TYPE_CHECKING:
     from ostler.app.project import Project
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ostler.storage.session_admin import SessionAdmin
 
 T = TypeVar("T")
-FIRST_SCAN_SECONDS = 0.05
 CACHE_SECONDS = 3.0
 MAX_SESSIONS = 20
 RULES_FILES = ("AGENTS.md", "CLAUDE.md")
@@ -96,19 +95,7 @@ class LocalCommandServices:
         return str(self._cwd / next(found, RULES_FILES[0]))
 
     async def files(self, query: str) -> Sequence[str]:
-        """Search the file index; while its first scan is running, search again until something is found."""
-        if query.startswith(("/", "~/", "../")):
-            return await asyncio.to_thread(list_matching_paths, str(self._cwd), query)
-        found = await asyncio.to_thread(self._search_index, query)
-        while not found and not self._index.complete.is_set():
-            await asyncio.sleep(FIRST_SCAN_SECONDS)
-            found = await asyncio.to_thread(self._search_index, query)
-        return found
-
-    def _search_index(self, query: str) -> list[str]:
-        self._index.refresh()
-        self._index.complete.wait(FIRST_SCAN_SECONDS)
-        return self._index.find(query.removeprefix("./"))
+        return await self._index.search(query)
 
     # -- choices -------------------------------------------------------------------------------------------------
 
@@ -232,11 +219,7 @@ class LocalCommandServices:
     async def doctor(self) -> Sequence[str]:
         from ostler.doctor.checks import run_checks
 
-        marks = {"ok": "✓", "warning": "–", "error": "✗"}
-        return [
-            f"{marks[finding.state]} {finding.name:<9} {finding.message}{f' → {finding.remedy}' * bool(finding.remedy)}"
-            for finding in await run_checks(str(self._cwd), self._options.model)
-        ]
+        return [finding.line() for finding in await run_checks(str(self._cwd), self._options.model)]
 
     def take_unsent_prompts(self) -> str:
         from ostler.session.unsent_prompts import take_unsent_prompts

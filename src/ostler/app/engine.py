@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache
 
+import msgspec
+
 from ostler.app.project import Project
 from ostler.backends.engine.backend import Engine
 from ostler.backends.engine.internal_agents import InternalAgents
@@ -40,19 +42,23 @@ def make_engine(
     internal_agents: InternalAgents = BUILT_IN_AGENTS,
     changed_files: ChangedFiles = no_changed_files,
     may_write: Callable[[], bool] = lambda: True,
+    *,
+    is_child: bool = False,
 ) -> Engine:
     """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits.
 
-    `may_write` is whether the policy may allow changes of files.
+    `may_write` is whether the policy may allow changes of files. A child has no time limit of its own: that of the root
+    session ends both.
     """
     settings, knowledge = project.settings, project.knowledge
     sections = cache(lambda: prompt_sections(project, tools.specs()))
     find_checks = knowledge.checks if settings.config.validation.enabled else _no_checks
+    limits = turn_limits(settings, options)
     engine = Engine(
         make_model=model.make,
         tools=tools.specs,
         system=lambda: join_sections(sections()),
-        limits=turn_limits(settings, options),
+        limits=msgspec.structs.replace(limits, time=None) if is_child else limits,
         compaction=compaction_settings(settings),
         roles=roles,
         checks=_make_checks(knowledge, settings.config.validation, changed_files),

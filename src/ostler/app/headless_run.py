@@ -3,25 +3,24 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ostler.access.run_permissions import describe_permissions
-from ostler.app.backends import ZERO
+from ostler.app.backends import backend_kind
 from ostler.app.project import Project
 from ostler.app.session_manager import LocalSessionManager
-from ostler.core.errors import OstlerError, UsageError
-from ostler.core.prompt import Prompt, TextContent
+from ostler.core.errors import UsageError
+from ostler.core.prompt import Prompt
 from ostler.core.protocols import Session
 from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.headless.frontend import HeadlessFrontend
-from ostler.frontends.headless.outputs import RunOutput, make_output
-from ostler.frontends.headless.summary import SummaryBuilder
-from ostler.interaction.services import PromptSource, active_agent
+from ostler.frontends.headless.outputs import make_output, record_startup_error
+from ostler.interaction.prompt_builder import extend_prompt
+from ostler.interaction.services import PromptSource, active_agent, working_agent
 from ostler.knowledge.agent_loader import DEFAULT_AGENT
 from ostler.mcp.open_sources import open_source
 from ostler.rendering.style import Styler, is_colour_enabled, terminal_columns
@@ -78,50 +77,21 @@ class HeadlessRun(msgspec.Struct, frozen=True):
         built = await builder.build(self.prompt, session.call, source)
         if built.questions:
             raise UsageError(f"the prompt would {' and '.join(built.questions)}", hint=UNATTENDED_HINT)
-        agent = _working_agent(session, built.prompt)
+        agent = working_agent(session, built.prompt) or DEFAULT_AGENT
         notify(self._describe_permissions(project, session, agent))
         for line in built.notices:
             notify(line)
         context = f"\n\n{self.context}" if self.context else ""
-        return _extend_prompt(built.prompt, lambda text: add_instructions(text + context))
+        return extend_prompt(built.prompt, lambda text: add_instructions(text + context))
 
     def _describe_permissions(self, project: Project, session: Session, agent: str) -> str:
-        name = session.info.agent_name
-        is_zero = name == ZERO
-        settings = project.settings.for_agent_zero() if is_zero else project.settings
+        info, kind = session.info, backend_kind(session.info.backend)
+        settings = project.settings.for_agent_zero() if kind.uses_zero_settings else project.settings
         return describe_permissions(
             settings,
             self.options,
             project.agents,
             agent,
-            external_agent=name if session.info.runs_own_tools or is_zero else "",
-            has_shell=not is_zero or settings.config.security.allow_shell is True,
+            external_agent=info.agent_name if info.runs_own_tools or kind.has_own_history else "",
+            has_shell=not kind.uses_zero_settings or settings.config.security.allow_shell is True,
         )
-
-
-def _extend_prompt(prompt: Prompt, extend: Callable[[str], str]) -> Prompt:
-    """Extend the text of a subagent's task, or else the prompt's own text, which is the first block."""
-    if prompt.target and prompt.target.task:
-        target = msgspec.structs.replace(prompt.target, task=extend(prompt.target.task))
-        return msgspec.structs.replace(prompt, target=target)
-    first, *more = prompt.blocks
-    text = first.text if isinstance(first, TextContent) else ""
-    return msgspec.structs.replace(prompt, blocks=(TextContent(extend(text)), *more))
-
-
-def _working_agent(session: Session, prompt: Prompt) -> str:
-    """Return the agent that runs the prompt."""
-    if prompt.target and prompt.target.agent and not prompt.target.task:
-        return prompt.target.agent
-    return next((option.value for option in session.info.options if option.id == "agent"), DEFAULT_AGENT)
-
-
-@contextmanager
-def record_startup_error(output: RunOutput) -> Iterator[None]:
-    """Also write an error before the run starts as a record, if the output is machine-readable."""
-    try:
-        yield
-    except OstlerError as error:
-        if output.machine_readable:
-            output.close(SummaryBuilder().summarize_error(error))
-        raise

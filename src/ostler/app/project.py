@@ -1,7 +1,7 @@
 """A project: a folder with its settings and the definitions in its files, each read once."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.knowledge.project_knowledge import BuiltinKnowledge, ProjectKnowledge
+from ostler.knowledge.prompt_sections import PromptSection
 from ostler.knowledge.trusted_settings import count_untrusted, find_trust_store, load_settings
 from ostler.session.masking import MaskSecrets, make_mask
 from ostler.settings.effective import Settings
@@ -48,10 +49,13 @@ class Project:
         return cls(str(path), settings, ProjectKnowledge(str(path), settings), project_id(path))
 
     @classmethod
-    def elsewhere(cls, root: str) -> "Project":
-        """Return the project of a folder on another machine: default settings and built-in definitions only."""
+    def elsewhere(cls, root: str, sections: Sequence[PromptSection] = ()) -> "Project":
+        """Return the project of a folder on another machine: default settings and built-in definitions only.
+
+        `sections` of the system prompt come from that machine.
+        """
         settings, name = Settings.from_layers(()), sha256(root.encode()).hexdigest()[:16]
-        project = cls(root, settings, BuiltinKnowledge(root, settings), f"elsewhere-{name}")
+        project = cls(root, settings, BuiltinKnowledge(root, settings, sections), f"elsewhere-{name}")
         project.folder = ""
         return project
 

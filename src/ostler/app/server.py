@@ -11,7 +11,7 @@ import msgspec
 
 from ostler import __version__
 from ostler.app.server_access import AccessOptions, ServerAccess
-from ostler.app.server_storage import open_audit_log, open_database
+from ostler.app.server_storage import open_audit_log, open_database, writing_log
 from ostler.app.session_manager import LocalSessionManager
 from ostler.app.tool_host import builtin_tools
 from ostler.core.errors import UsageError
@@ -22,14 +22,20 @@ from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.hub import ServerParts
 from ostler.frontends.server.hubs import PROJECT, SessionHubs
 from ostler.frontends.server.listening import ListenOptions, check_listening, split_address
+from ostler.knowledge.prompt_sections import PromptSection
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.models.model_choice import ModelChoice, choose_model
+from ostler.models.model_types import ModelClient
 from ostler.settings.effective import Settings
+from ostler.settings.model_catalogue import list_candidates
 from ostler.settings.run_options import RunOptions
 from ostler.settings.schema_services import ServerConfig
 from ostler.storage.sqlite_accounts import SqliteAccounts
 from ostler.text.stderr import notify
 from ostler.tools.host import LocalToolHost
+from ostler.wire.frames_shared import RemoteWorkspace
+
+MAX_FILES = 65_536  # open files of the server
 
 
 class AnyFolderStore:
@@ -82,9 +88,12 @@ class SessionOpener:
         self._sessions = sessions
         self._settings = settings
 
-    async def open(self, owner: str, request: OpenSessionRequest, tools: ToolRunner) -> Session:
+    async def open(
+        self, owner: str, request: OpenSessionRequest, tools: ToolRunner, workspace: RemoteWorkspace | None
+    ) -> Session:
         store = AnyFolderStore(self._sessions.of(owner))
-        manager = LocalSessionManager(self._options, notify, self._model, store=store)
+        sections = _prompt_sections(request.cwd, workspace)
+        manager = LocalSessionManager(self._options, notify, self._model, store=store, sections=sections)
         return await manager.open(request, tools=tools)
 
     async def open_chat(self, owner: str) -> Session:
@@ -99,13 +108,34 @@ class SessionOpener:
         return LocalToolHost(tools, workspace, place="session")
 
 
+def _prompt_sections(root: str, workspace: RemoteWorkspace | None) -> list[PromptSection]:
+    """Return what the client's machine adds to the system prompt; for a bare tool host only its folder."""
+    if workspace is None:
+        return [PromptSection("environment", "the client", f"Workspace: {root}")]
+    return [PromptSection(section.name, section.origin, section.text) for section in workspace.sections]
+
+
 def make_hubs(
     options: RunOptions, model: ModelChoice, sessions: HostedSessions, settings: Settings, config: ServingConfig
 ) -> SessionHubs:
     """Return the sessions of a server."""
-    opener = SessionOpener(options, model, sessions, settings)
-    parts = ServerParts(config, opener.open, opener.open_chat, __version__, opener.session_tools)
+    allowed = settings.config.server.models
+    opener = SessionOpener(options, limit_models(model, allowed) if allowed else model, sessions, settings)
+    names = allowed or tuple(candidate.entry.name for candidate in list_candidates(settings))
+    parts = ServerParts(config, opener.open, opener.open_chat, __version__, opener.session_tools, names)
     return SessionHubs(sessions, parts)
+
+
+def limit_models(model: ModelChoice, names: Sequence[str]) -> ModelChoice:
+    """Return the choice with only these names to switch to, besides the chosen model."""
+    chosen = model.make("").name
+
+    def make(name: str) -> ModelClient:
+        if name and name != chosen and name not in names:
+            raise UsageError(f"the model {name[:80]!r} cannot be chosen; available: {', '.join(names)}")
+        return model.make(name)
+
+    return msgspec.structs.replace(model, make=make)
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,12 +159,21 @@ def run_server(options: RunOptions, serve: ServeOptions) -> int:
         import uvicorn  # noqa: F401
     except ImportError:
         raise UsageError("the server's packages are missing", hint="install ostler[server]") from None
+    _raise_file_limit()
     return asyncio.run(_serve(options, serve))
 
 
+def _raise_file_limit() -> None:
+    """Allow as many connections as the system permits; many systems start programs with 1,024 open files."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 async def _serve(options: RunOptions, serve: ServeOptions) -> int:
-    from ostler.frontends.server.asgi_app import make_app
-    from ostler.frontends.server.http_server import serve_until_signal
     from ostler.storage.sqlite_store import SqliteSessions
 
     settings = load_settings(Path(options.cwd))
@@ -145,29 +184,40 @@ async def _serve(options: RunOptions, serve: ServeOptions) -> int:
     model = await choose_model(settings, options.model, os.environ)
     database = open_database(path)
     try:
-        access = ServerAccess(access_plan, SqliteAccounts(database), open_audit_log(path))
-        try:
-            hubs = make_hubs(options, model, SqliteSessions(database), settings, serving_config(serve, settings))
-
-            def tell() -> None:
-                lines = [f"serving {model.description}", *access.announcement()]
-                sys.stdout.write("".join(f"{line}\n" for line in lines))
-                sys.stdout.flush()
-
-            certificate, key = access.tls_files
-            app = access.guard(make_app(hubs))
-            return await serve_until_signal(app, hubs, access.sockets, tell, certificate=certificate, key=key)
-        finally:
-            access.close()
+        with writing_log(settings, path, options.model.get("api_key", "")):
+            access = ServerAccess(access_plan, SqliteAccounts(database), open_audit_log(path))
+            try:
+                hubs = make_hubs(options, model, SqliteSessions(database), settings, serving_config(serve, settings))
+                return await _serve_sessions(hubs, access, model.description)
+            finally:
+                access.close()
     finally:
         database.close()
 
 
+async def _serve_sessions(hubs: SessionHubs, access: ServerAccess, model: str) -> int:
+    from ostler.frontends.server.asgi_app import make_app
+    from ostler.frontends.server.http_server import serve_until_signal
+
+    def announce() -> None:
+        lines = [f"serving {model}", *access.announcement()]
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+
+    certificate, key = access.tls_files
+    app = access.guard(make_app(hubs))
+    return await serve_until_signal(app, hubs, access.sockets, announce, certificate=certificate, key=key)
+
+
 def serving_config(serve: ServeOptions, settings: Settings) -> ServingConfig:
     """Return the limits of the server."""
-    limits, standard = settings.config.server.limits, ServingConfig()
+    server, standard = settings.config.server, ServingConfig()
+    limits = server.limits
     return ServingConfig(
         expire_days=serve.expire_days,
+        heartbeat=server.heartbeat_seconds or standard.heartbeat,
+        host_wait=server.host_wait_seconds or standard.host_wait,
+        call_timeout=server.call_seconds or standard.call_timeout,
         messages_per_minute=limits.messages_per_minute or standard.messages_per_minute,
         calls_per_minute=limits.tool_calls_per_minute or standard.calls_per_minute,
         max_output=min(limits.output_bytes or standard.max_output, standard.max_frame // 2),

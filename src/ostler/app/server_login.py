@@ -1,8 +1,9 @@
 """Logs in at an Ostler server with a token or a pairing code, and finds the stored login of a server."""
 
+import os
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -26,18 +27,22 @@ from ostler.wire.pairing import (
 CHECK_PATH = "/api/agent/capabilities"
 TIMEOUT_SECONDS = 10.0
 MAX_REPLY = 64 * 1024
+UNIX = "unix:"
+TOKEN_VARIABLE = "OSTLER_SERVER_TOKEN"  # used instead of a stored token
 _TOKEN = re.compile(r"ostler_[0-9a-f]{16}_[0-9a-f]{64}")
 
 
 class KnownServer(msgspec.Struct, frozen=True):
-    """A server with the login to use there."""
+    """A server with the login to use there. With `unix` it is reached through that socket, without a token."""
 
     origin: ServerOrigin
     login: ServerLogin
+    unix: str = ""
 
     @property
     def url(self) -> str:
-        return server_url(self.origin)
+        """The text that finds this server again."""
+        return f"{UNIX}{self.unix}" if self.unix else server_url(self.origin)
 
     def headers(self) -> list[tuple[str, str]]:
         """Return the headers of every request and WebSocket handshake."""
@@ -45,6 +50,8 @@ class KnownServer(msgspec.Struct, frozen=True):
 
     def dialer(self, env: Mapping[str, str]) -> Dialer:
         """Return what connects to the server and checks its certificate."""
+        if self.unix:
+            return Dialer(self.origin, unix=self.unix, timeout=TIMEOUT_SECONDS)
         files = TlsFiles(fingerprint=self.login.fingerprint) if self.login.fingerprint else None
         return Dialer(self.origin, proxy=proxy_for(self.origin, env), tls_files=files, timeout=TIMEOUT_SECONDS)
 
@@ -54,21 +61,42 @@ def server_url(origin: ServerOrigin) -> str:
     return f"{origin.scheme}://{origin.address}"
 
 
-def find_server(text: str, logins: ServerLogins) -> KnownServer:
-    """Return the server of a URL with its stored login. Raises `UsageError` if there is none."""
-    origin = parse_server(text)
-    login = logins.get(server_url(origin))
-    if login is None:
+def find_server(text: str, logins: ServerLogins, env: Mapping[str, str]) -> KnownServer:
+    """Return the server of a URL, Unix socket (`unix:FILE`) or name with its login. Raises `UsageError`.
+
+    A name is the host of a stored login; without any text it is the only stored login.
+    """
+    if text.startswith((UNIX, "/")):
+        return KnownServer(
+            ServerOrigin("http", "localhost", 80), ServerLogin(""), os.path.abspath(text.removeprefix(UNIX))
+        )
+    origin = parse_server(text if "://" in text else _find_url(text, logins.urls()))
+    login, token = logins.get(server_url(origin)), env.get(TOKEN_VARIABLE, "")
+    if login is None and not token:
         raise UsageError(f"no login for {server_url(origin)}", hint=f"run `ostler login {server_url(origin)}`")
+    login = login or ServerLogin("")
+    login = msgspec.structs.replace(login, token=token or login.token)
     _check_plain(origin, allow_plain=login.allow_plain)
     return KnownServer(origin, login)
 
 
+def _find_url(name: str, urls: Sequence[str]) -> str:
+    origins = {url: parse_server(url) for url in urls}
+    found = [url for url, origin in origins.items() if name in ("", origin.host, origin.address)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"there are logins for {', '.join(sorted(found))}", hint="name one of them, as remote:URL")
+    if name:
+        return name
+    raise UsageError("no server is known", hint="run `ostler connect` with the line that `ostler serve` printed")
+
+
 async def open_server(text: str, logins: ServerLogins, env: Mapping[str, str]) -> KnownServer:
-    """Return the server of a URL or of a pairing line, which is used up and becomes a stored login."""
-    if parse_pairing_line(text).code:
+    """Return the server of `find_server`, or of a pairing line, which is used up and becomes a stored login."""
+    if "#" in text and parse_pairing_line(text).code:
         return (await log_in(text, logins, env, _no_secret))[0]
-    return find_server(text, logins)
+    return find_server(text, logins, env)
 
 
 async def log_in(
@@ -106,7 +134,7 @@ async def log_out(text: str, logins: ServerLogins, env: Mapping[str, str]) -> st
     """Revoke the token of a server and delete its login. Return what the user should know. Raises `OstlerError`."""
     url = server_url(parse_server(parse_pairing_line(text).url))
     try:
-        server = find_server(url, logins)
+        server = find_server(url, logins, {})
         answer = await _request(server, env, "DELETE", TOKEN_PATH)
         result = "its token was revoked" if answer.status in (204, 401) else _describe(server, answer)
     except OstlerError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from ostler.core.accounts import Accounts
 from ostler.frontends.server.audit_log import AuditLog
 from ostler.journal.log_file import LogFile
+from ostler.settings.effective import Settings
 from ostler.settings.home import ensure_home
 from ostler.storage.sqlite_database import SqliteDatabase
 
@@ -28,6 +29,19 @@ def open_audit_log(path: str = "") -> AuditLog:
     """Return the audit log of a server, which is beside its database."""
     file = Path(f"{path}.audit.jsonl") if path else server_folder() / "audit.jsonl"
     return AuditLog(LogFile(file, AUDIT_BYTES, AUDIT_FILES))
+
+
+@contextmanager
+def writing_log(settings: Settings, path: str = "", *secrets: str) -> Iterator[None]:
+    """Write the log of a server to a file beside its database."""
+    from ostler.storage.logging_setup import add_log_file
+
+    file = Path(f"{path}.log.jsonl") if path else server_folder() / "log.jsonl"
+    end = add_log_file(settings, file, ("ostler", "uvicorn.error"), *secrets)
+    try:
+        yield
+    finally:
+        end()
 
 
 @contextmanager

@@ -11,15 +11,16 @@ import msgspec
 from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.access.session_policy import make_policy
-from ostler.app.backends import ZERO, BackendMaker, SessionDraft, backend_kind
+from ostler.app.backends import BackendMaker, MadeBackend, SessionDraft, backend_kind
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
 from ostler.app.project import Project
 from ostler.app.tool_host import make_mcp_source, make_tool_host
 from ostler.app.workspace import make_workspace
 from ostler.backends.engine.plugins.budget import Budget
-from ostler.core.protocols import Backend, ToolRunner, Workspace
+from ostler.core.protocols import Backend, Journal, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
+from ostler.knowledge.prompt_sections import PromptSection
 from ostler.models.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.session.session import LocalSession, Spawner
 from ostler.settings.run_options import RunOptions
@@ -33,6 +34,15 @@ if TYPE_CHECKING:
     from ostler.workspace.session_undo import SessionUndo
 
 
+def _journal(journal: Journal, made: MadeBackend) -> Journal:
+    """Return the journal, without the conversation if the backend stores that elsewhere."""
+    if made.texts is None:
+        return journal
+    from ostler.journal.call_journal import CallJournal
+
+    return CallJournal(journal, made.texts)
+
+
 class LocalSessionManager:
     """Opens sessions with the settings of their folder, or with the tools of a client elsewhere."""
 
@@ -43,14 +53,17 @@ class LocalSessionManager:
         model: ModelChoice | None = None,
         backend: Backend | None = None,
         store: "Store | None" = None,
+        sections: Sequence[PromptSection] = (),
     ) -> None:
         """`notify` receives messages for the user. `model`, `backend` and `store` replace those of the settings; a
-        given `backend` can serve only one session."""
+        given `backend` can serve only one session. `sections` are added to the system prompt of sessions whose files
+        are elsewhere."""
         self._options = options
         self._notify = notify
         self._model = model
         self._models: dict[str, ModelChoice] = {}  # by project, because each may configure another one
         self._store = store
+        self._sections = sections
         self._announcer = ModelAnnouncer(notify if model is None else lambda line: None)
         self._backends = BackendMaker(self._choose_model, self._announcer, notify, backend, makes_titles=model is None)
 
@@ -58,11 +71,11 @@ class LocalSessionManager:
         self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
     ) -> LocalSession:
         """Open a session. With `tools` its files are elsewhere, and no folder on this machine is read."""
-        project = Project.elsewhere(request.cwd) if tools else await self._load_project(request.cwd)
+        project = Project.elsewhere(request.cwd, self._sections) if tools else await self._load_project(request.cwd)
         store = self._store_for(project)
         session_id = store.find(project.id, request.resume) if request.resume else ""
         request = self._with_backend(request, store, session_id)
-        if request.backend == ZERO and project.folder:
+        if backend_kind(request.backend).uses_zero_settings and project.folder:
             project = project.for_agent_zero()
             for note in project.settings.zero_notes:
                 self._notify(note)
@@ -79,7 +92,9 @@ class LocalSessionManager:
             undo=draft.undo,
             spawner=draft.spawner,
             mask=project.mask(self._options.model.get("api_key", "")),
-            journal=lambda: store.open(project.id, store.fork(session_id) if request.fork else session_id),
+            journal=lambda: _journal(
+                store.open(project.id, store.fork(session_id) if request.fork else session_id), made
+            ),
         )
         options, takeover = self._initial_options(request, session), request.takeover and not request.fork
         await session.open(version=__version__, backend=made.name, options=options, takeover=takeover)
@@ -106,7 +121,8 @@ class LocalSessionManager:
             undo = make_undo(project, self._options, own)
         if tools is None:
             assert workspace is not None
-            tools = make_tool_host(project, workspace, access.allows_tool, task_agents, mcp)
+            for_server = backend_kind(request.backend).is_elsewhere
+            tools = make_tool_host(project, workspace, access.allows_tool, task_agents, mcp, for_server=for_server)
         return SessionDraft(project, request, self._options, access, workspace, budget, tools, undo, spawner)
 
     def _make_spawner(
@@ -157,7 +173,13 @@ class LocalSessionManager:
     ) -> ActiveAgent:
         if workspace:
             workspace.grant_folders(request.directories)
-        policy = make_policy(project.settings, self._options, request.directories, interactive=request.interactive)
+        policy = make_policy(
+            project.settings,
+            self._options,
+            request.directories,
+            interactive=request.interactive,
+            is_elsewhere=backend_kind(request.backend).is_elsewhere,
+        )
         return ActiveAgent(project.agents, policy, self._options, workspace.shell if workspace else None)
 
     def _may_change(self, request: OpenSessionRequest) -> bool:
@@ -173,7 +195,9 @@ class LocalSessionManager:
 
     def _initial_options(self, request: OpenSessionRequest, session: LocalSession) -> dict[str, str]:
         """Return the options to set at the start: flags override what a resumed session recorded."""
-        flags, options = self._options.model, {"agent": self._options.agent} if self._options.agent else {}
+        flags = self._options.model
+        own = {"agent": self._options.agent, "mode": self._options.mode}
+        options = {name: value for name, value in own.items() if value}
         if backend_kind(request.backend).takes_model:
             overridden = {"model": flags.get("model") or flags.get("base_url"), "thinking": flags.get("thinking")}
             options |= {name: "" for name, flag in overridden.items() if flag and session.state.options.get(name)}

@@ -76,7 +76,7 @@ class Subagents:
         access = ActiveAgent(project.agents, policy, self._options, workspace.shell, parent=self._access)
         tools = make_tool_host(project, workspace, access.allows_tool, mcp=self._mcp, owns_mcp=False)
         engine = make_engine(
-            project, model, tools, self._options, access.role, self._budget, may_write=access.may_write
+            project, model, tools, self._options, access.role, self._budget, may_write=access.may_write, is_child=True
         )
         engine.announce_model = partial(self._announcer.announce_child, model, task.agent)
         deny_asks = bool(PROFILES[policy.profile].allows) and project.agents[task.agent].read_only

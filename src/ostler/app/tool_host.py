@@ -29,12 +29,15 @@ def make_tool_host(
     mcp: "McpToolSource | None" = None,
     *,
     owns_mcp: bool = True,
+    for_server: bool = False,
 ) -> LocalToolHost:
     """Build a tool host. `is_offered` selects the tools that models see; `task_agents` accept tasks.
 
+    With `for_server` they also see those that replace shell commands: the server may have no use for a shell.
+
     With `owns_mcp` the MCP servers are started and stopped with the host; a child session uses those of its parent.
     """
-    tools = project_tools(project)
+    tools = project_tools(project, for_server=for_server)
     if task_agents:
         from ostler.tools.task import TaskTool
 
@@ -73,9 +76,9 @@ def open_credentials() -> "CredentialStore":
     return LocalCredentials(require_home(os.environ), find_keyring(os.environ))
 
 
-def project_tools(project: Project) -> list[Tool[Any]]:
+def project_tools(project: Project, *, for_server: bool = False) -> list[Tool[Any]]:
     """Return the built-in tools, and the one that loads skills if there are any."""
-    tools, knowledge = builtin_tools(project.settings), project.knowledge
+    tools, knowledge = builtin_tools(project.settings, for_server=for_server), project.knowledge
     if knowledge.has_skills():
         from ostler.tools.skill import SkillTool
 
@@ -83,11 +86,13 @@ def project_tools(project: Project) -> list[Tool[Any]]:
     return tools
 
 
-def builtin_tools(settings: Settings) -> list[Tool[Any]]:
-    """Return the tools offered to models; those that replace shell commands only if there is no shell."""
+def builtin_tools(settings: Settings, *, for_server: bool = False) -> list[Tool[Any]]:
+    """Return the tools offered to models; those that replace shell commands for a server, or without a shell."""
     security = settings.config.security
-    by_shell = "without-shell" if security.allow_shell is False else "with-shell"
-    names = tool_names(lambda tool: tool.offered in ("always", by_shell))
+    by_shell: tuple[str, ...] = ("without-shell",) if security.allow_shell is False else ("with-shell",)
+    if for_server:
+        by_shell = (*by_shell, "without-shell")
+    names = tool_names(lambda tool: tool.offered in ("always", *by_shell))
     arguments = {"bash": (security.danger_patterns, security.blacklist_patterns)}
     return [make_tool(name, *arguments.get(name, ())) for name in names]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.app.chat import can_edit_lines
 from ostler.core.errors import UsageError
 from ostler.core.sessions import OpenSessionRequest
+from ostler.frontends.repl.terminal import can_edit_lines
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.settings.home import ensure_home
 from ostler.settings.project_paths import workspace_path

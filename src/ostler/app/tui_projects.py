@@ -8,10 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.app.chat import LazySessionManager, contains_secret
+from ostler.app.chat import LazySessionManager
 from ostler.app.command_services import LocalCommandServices
 from ostler.frontends.tui.projects import OpenedProject, StoredState
 from ostler.knowledge.trusted_settings import load_settings
+from ostler.settings.known_secrets import contains_secret
 from ostler.settings.project_paths import project_folder, workspace_path
 from ostler.settings.run_options import RunOptions
 
@@ -35,7 +36,7 @@ class LocalProjects:
             str(path),
             manager,
             partial(LocalCommandServices, path, options, manager),
-            None if options.ephemeral else project_folder(path) / "prompt_history",
+            project_folder(path) / "prompt_history" if options.keeps_prompts else None,
             partial(contains_secret, settings, options.model.get("api_key", "")),
         )
 

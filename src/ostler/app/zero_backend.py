@@ -4,9 +4,10 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
@@ -21,19 +22,23 @@ from ostler.backends.agent_zero.transport import TransportStart, TurnListener, Z
 from ostler.backends.agent_zero.workspace_context import ContextSender
 from ostler.core.credentials import CredentialName
 from ostler.core.errors import UsageError
-from ostler.core.protocols import Workspace
+from ostler.core.protocols import Tool, Workspace
 from ostler.core.sessions import OpenSessionRequest
 from ostler.http.url import ServerOrigin
 from ostler.settings.effective import Settings
 from ostler.settings.home import find_home
 from ostler.settings.references import fill_references
 from ostler.settings.schema_services import ConnectionConfig
+from ostler.tools.bash import BashTool
 from ostler.tools.host import LocalToolHost
-from ostler.tools.protocol.connector_files import BUILTIN_NAMES, ConnectorReadTool, ConnectorWriteTool
-from ostler.tools.protocol.stated_reasons import StatedReasons, StatedReasonToolRunner
+from ostler.tools.protocol.connector_files import ConnectorReadTool, ConnectorWriteTool
+from ostler.tools.protocol.connector_shell import ConnectorShellTool
+from ostler.tools.protocol.stated_reasons import SHELL_TOOLS, StatedReasons, StatedReasonToolRunner
 
 CREDENTIAL_SERVICE = "agent_zero"
 LOGIN_SERVICE = "agent_zero_login"
+# What agents allow or forbid for the tools of the connector.
+BUILTIN_NAMES = {"connector_read": "read", "connector_write": "write", "connector_shell": "bash"}
 TOOLS = ("read", "list", "grep", "glob", "write", "edit", "patch", "bash", "stat", "mkdir")
 SHELL_WARNING = (
     "shell commands that Agent Zero requests can run on this machine (security.allow_shell); "
@@ -63,8 +68,8 @@ class ZeroParts:
         tool_host = LocalToolHost(
             tools,
             workspace,
-            lambda: (ConnectorReadTool(), ConnectorWriteTool()),
-            lambda tool: access.allows_tool(BUILTIN_NAMES.get(tool, tool)),
+            lambda: _protocol_tools(tools),
+            lambda tool: (allow_shell or tool not in SHELL_TOOLS) and access.allows_tool(BUILTIN_NAMES.get(tool, tool)),
             project.hooks,
         )
         self.tools = StatedReasonToolRunner(tool_host, reasons, allow_shell=allow_shell)
@@ -79,6 +84,12 @@ class ZeroParts:
             partial(_message_api, origin, path, project.settings),
         )
         self.backend = AgentZeroBackend(plan, probes, _make_context_sender(project, workspace, access, host))
+
+
+def _protocol_tools(tools: Sequence[Tool[Any]]) -> tuple[Tool[Any], ...]:
+    """Return the tools for the operations of the connector; its shell judges commands as the bash tool does."""
+    shells = [ConnectorShellTool(tool) for tool in tools if isinstance(tool, BashTool)]
+    return (ConnectorReadTool(), ConnectorWriteTool(), *shells)
 
 
 def host_name() -> str:

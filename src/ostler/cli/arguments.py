@@ -38,7 +38,10 @@ def add_workspace(parser: argparse.ArgumentParser) -> None:
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
-    text = "backend: engine (default), acp:NAME for an ACP agent or agent_zero; a resumed session keeps its backend"
+    text = (
+        "backend: engine (default), acp:NAME for an ACP agent, remote:URL for an Ostler server or agent_zero; "
+        "a resumed session keeps its backend"
+    )
     parser.add_argument("--backend", metavar="NAME", default="", help=text)
 
 

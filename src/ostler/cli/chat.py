@@ -26,17 +26,22 @@ def default(arguments: list[str]) -> int:
     return _run(arguments, is_default=True)
 
 
-def _run(arguments: list[str], *, is_default: bool) -> int:
-    parser = Parser("ostler chat", description="Start an interactive session in this workspace.", epilog=EPILOG)
+def add_chat_options(parser: Parser) -> None:
+    """Add the options of a chat, without those of its model."""
     parser.add_argument("--plain", action="store_true", help="print plain lines only, with numbered menus")
     add_resume_options(parser)
     add_agent(parser)
     add_workspace(parser)
-    add_backend(parser)
-    add_model(parser)
     add_permission_options(parser)
     add_mode(parser)
     add_limit_options(parser)
+
+
+def _run(arguments: list[str], *, is_default: bool) -> int:
+    parser = Parser("ostler chat", description="Start an interactive session in this workspace.", epilog=EPILOG)
+    add_chat_options(parser)
+    add_backend(parser)
+    add_model(parser)
     args = parser.parse_args(arguments)
 
     from ostler.app.chat import ChatClient

@@ -1,10 +1,10 @@
-"""`ostler mcp`: lists, adds, removes and tests MCP servers, shows their logs, and serves Ostler's own tools."""
+"""`ostler mcp`: lists, adds, removes, tests and logs in to MCP servers, and serves Ostler's own tools."""
 
 import asyncio
 import re
 import sys
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ostler.cli.arguments import (
     Parser,
@@ -17,6 +17,9 @@ from ostler.cli.arguments import (
 from ostler.core.errors import UsageError
 from ostler.text.stderr import notify
 
+if TYPE_CHECKING:
+    from ostler.mcp.server_entry import ServerEntry
+
 DESCRIPTION = """MCP servers give models more tools. They are configured under `mcp` in ~/.ostler/config.json, in the
 project's .ostler/config.json, in the project's .mcp.json, or in OpenCode's opencode.json; those of a project need
 `ostler trust`. MCP servers run outside the sandbox, with your rights, unless their entry says "sandbox": true."""
@@ -28,7 +31,9 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["serve"]:
         return _serve(arguments[1:])
     parser = Parser("ostler mcp", description=DESCRIPTION)
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|add|remove|test|token|logs|serve")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="list|add|remove|test|login|logout|token|logs|serve"
+    )
     list_ = actions.add_parser("list", help="list the configured servers; starts none of them")
     add = actions.add_parser(
         "add",
@@ -42,26 +47,30 @@ def main(arguments: list[str]) -> int:
     add.add_argument("--replace", action="store_true", help="replace a server with the same name")
     remove = actions.add_parser("remove", help="remove a server from your config")
     test = actions.add_parser("test", help="start a server and show its protocol, tools and their cost")
+    login = actions.add_parser("login", help="log in to a remote server with a browser (OAuth)")
+    login.add_argument("--no-browser", action="store_true", help="only print the address to open")
+    logout = actions.add_parser("logout", help="delete the login at a remote server")
     token = actions.add_parser("token", help="store the bearer token of a remote server, read from standard input")
     token.add_argument("--delete", action="store_true", help="delete the stored token")
     logs = actions.add_parser("logs", help="show the error output of a server")
     actions.add_parser("serve", help="serve Ostler's own tools to an MCP client on stdin and stdout")
-    for action in (remove, test, token, logs):
+    for action in (remove, test, login, logout, token, logs):
         action.add_argument("name", help="name of the server")
-    for action in (list_, test, token):
+    for action in (list_, test, login, logout, token):
         add_workspace(action)
         action.add_argument(
             "--trust-project", action="store_true", help="trust the project's settings for this command"
         )
     args = parser.parse_args(arguments)
     run = {"list": _list, "add": _add, "remove": _remove, "test": _test, "token": _token, "logs": _logs}
-    return run[args.action](args)
+    return {**run, "login": _login, "logout": _logout}[args.action](args)
 
 
 def _list(args: Namespace) -> int:
-    from ostler.app.tool_host import make_servers
+    from ostler.app.tool_host import make_servers, open_credentials
     from ostler.knowledge.trusted_settings import load_settings
     from ostler.mcp.configured_servers import mcp_source
+    from ostler.mcp.oauth_access import describe_access
     from ostler.settings.project_paths import workspace_path
     from ostler.text.sanitise import sanitise
 
@@ -76,7 +85,8 @@ def _list(args: Namespace) -> int:
         assert server is not None
         known = f"{status.tools} tools known" if status.tools else "tools not known yet"
         detail = status.detail or ("" if status.state == "disabled" else known)
-        parts = (status.name, status.state, server.entry.place, server.entry.confinement, detail)
+        access = describe_access(server.entry, open_credentials()) if server.entry.url else ""
+        parts = (status.name, status.state, server.entry.place, server.entry.confinement, access, detail)
         sys.stdout.write(f"{sanitise('  '.join(filter(None, parts)))}\n")
     for setting in waiting:
         sys.stdout.write(f"{setting.key.removeprefix('mcp.')}  not trusted  run `ostler trust` to use it\n")
@@ -134,19 +144,40 @@ def _test(args: Namespace) -> int:
     return 0 if works else 1
 
 
-def _token(args: Namespace) -> int:
-    from ostler.app.tool_host import open_credentials
-    from ostler.cli.stdin import read_secret
+def _login(args: Namespace) -> int:
+    from ostler.cli.mcp_login import log_in
+
+    return log_in(_remote_entry(args), open_browser=not args.no_browser)
+
+
+def _logout(args: Namespace) -> int:
+    from ostler.cli.mcp_login import log_out
+
+    return log_out(_remote_entry(args))
+
+
+def _remote_entry(args: Namespace) -> "ServerEntry":
+    """Return the entry of a remote server. Raises `UsageError` if there is none."""
     from ostler.knowledge.trusted_settings import load_settings
     from ostler.mcp.configured_entries import server_entries
-    from ostler.mcp.configured_servers import token_name
     from ostler.settings.project_paths import workspace_path
 
     cwd = workspace_path(args.cwd)
-    settings = load_settings(cwd, trust=args.trust_project)
-    entry = next((entry for entry in server_entries(cwd, settings) if entry.name == args.name and entry.url), None)
+    entries = server_entries(cwd, load_settings(cwd, trust=args.trust_project))
+    entry = next((entry for entry in entries if entry.name == args.name and entry.url), None)
     if entry is None:
         raise UsageError(f"there is no remote MCP server {args.name[:80]!r}", hint="see `ostler mcp list`")
+    if entry.problem:
+        raise UsageError(entry.problem)
+    return entry
+
+
+def _token(args: Namespace) -> int:
+    from ostler.app.tool_host import open_credentials
+    from ostler.cli.stdin import read_secret
+    from ostler.mcp.oauth_access import describe_access, token_name
+
+    entry = _remote_entry(args)
     name = token_name(entry)
     if args.delete:
         found = open_credentials().delete(name)
@@ -157,6 +188,8 @@ def _token(args: Namespace) -> int:
         raise UsageError("the token is empty or contains spaces", hint="pass only the token, without Bearer")
     open_credentials().set(name, token)
     sys.stdout.write(f"stored the token for {name.account}\n")
+    if describe_access(entry, open_credentials()) != "token stored":
+        sys.stdout.write(f"the login is used first; end it with `ostler mcp logout {entry.name}` to use the token\n")
     return 0
 
 

@@ -69,8 +69,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(args: Namespace) -> int:
-    from ostler.app.headless_run import HeadlessRun, record_startup_error
-    from ostler.frontends.headless.outputs import make_output
+    from ostler.app.headless_run import HeadlessRun
+    from ostler.frontends.headless.outputs import make_output, record_startup_error
     from ostler.rendering.style import Styler
 
     with record_startup_error(make_output(args.output, Styler(False))):

@@ -3,8 +3,12 @@
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ostler.cli.arguments import Parser, add_workspace
+
+if TYPE_CHECKING:
+    from ostler.settings.effective import Settings
 
 CHANGED_NOTE = (
     "A model may have changed files here since you trusted them. Until you trust them again, hooks that could load\n"
@@ -39,7 +43,8 @@ def _grant(cwd: Path, *, yes: bool) -> int:
     from ostler.settings.load import load
     from ostler.text.sanitise import escape_invisible
 
-    items, store = collect_trust_items(cwd, load(cwd, os.environ)), trust_store()
+    settings = load(cwd, os.environ)
+    items, store = collect_trust_items(cwd, settings), trust_store()
     changed = store.may_be_changed(cwd)
     if store.is_trusted(cwd, items.digest) and not changed:
         sys.stdout.write(f"{cwd} is trusted, with these settings:\n" + _indent_lines(list(items.lines)))
@@ -60,14 +65,27 @@ def _grant(cwd: Path, *, yes: bool) -> int:
         return 0
     lines = [escape_invisible(line) for line in trust_diff(store.find_grant(cwd), items.lines)]
     sys.stdout.write(f"{cwd} has these settings that need trust:\n" + _indent_lines(lines))
-    if any(line.startswith("mcp.") for line in items.lines):
-        sys.stdout.write("The MCP servers would run outside the sandbox, with your rights.\n")
+    sys.stdout.write("".join(f"{line}\n" for line in _describe_servers(settings)))
     if not yes and not _ask_consent():
         sys.stdout.write("Not trusted.\n")
         return 4
     store.grant(cwd, items.digest, items.lines)
     sys.stdout.write("Trusted. If these settings change, you will be asked again.\n")
     return 0
+
+
+def _describe_servers(settings: "Settings") -> list[str]:
+    """Return where each MCP server of the project would run. `settings` must be those without trust."""
+    from ostler.mcp.server_entry import confinement
+    from ostler.text.sanitise import escape_invisible
+
+    before, after = settings.config.mcp, settings.with_trust().config.mcp
+    local = {name: config for name, config in after.items() if config.command and config != before.get(name)}
+    return [
+        escape_invisible(f"The MCP server {name} would run {confinement(config.sandbox, config.network)}.")
+        for name, config in local.items()
+        if config.enabled
+    ]
 
 
 def _indent_lines(lines: list[str]) -> str:

@@ -28,3 +28,6 @@ class CredentialStore(Protocol):
 
     def names(self) -> Sequence[CredentialName]:
         """Return the names of all credentials, sorted. Never asks the user to unlock anything."""
+
+    def version(self) -> object:
+        """Return a value that differs after each change of the store, also by another process."""

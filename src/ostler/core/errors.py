@@ -12,6 +12,8 @@ from typing import Literal
 
 import msgspec
 
+WRITE_DENIED = "write_denied"  # the code of the fault of a command that failed because the workspace was read-only
+
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
     """An error as a value, for events and results."""

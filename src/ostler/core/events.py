@@ -134,7 +134,10 @@ class ToolCalled(PersistedEvent, frozen=True):
 
 
 class ToolStarted(PersistedEvent, frozen=True):
-    """A call was allowed and is about to run; on disk before the call can have side effects."""
+    """A call was allowed and is about to run; on disk before the call can have side effects.
+
+    Sent again for a command that failed with the workspace read-only and is about to run with a writable one.
+    """
 
     call_id: str
     tool: str
@@ -360,12 +363,14 @@ class ServerStateChanged(PersistedEvent, frozen=True):
 class RemoteCursor(PersistedEvent, frozen=True, tag="far_mark"):
     """How far a remote backend has read the remote side's own log.
 
-    `described` is the signature of the workspace description that the remote side has, if it got one.
+    `described` is the signature of the workspace description that the remote side has, if it got one. `session` is the
+    local session, if a copy of it may copy the remote session at this position too.
     """
 
     epoch: str
     seq: int
     described: str = ""
+    session: str = ""
 
 
 class TurnEnded(PersistedEvent, frozen=True):

@@ -56,7 +56,8 @@ class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a call would do, as data for the policy and for an approval request.
 
     With `by_hunk` the user can allow some hunks of the diffs in the preview and leave out others. `is_approved` means
-    that the user already allowed exactly this call, so that only a deny or a danger still counts.
+    that the user already allowed exactly this call, so that only a deny or a danger still counts. With
+    `may_run_read_only`, a command can run with the workspace read-only instead of asking the user.
     """
 
     title: str
@@ -67,6 +68,7 @@ class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     by_hunk: bool = False
     is_approved: bool = False
+    may_run_read_only: bool = False
 
     @property
     def dangerous(self) -> bool:
@@ -79,7 +81,7 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `hunks` lists the allowed hunks, counted from 1 over all diffs of the preview (a diff without hunks is one hunk);
     None allows everything. A decision with `hunks` applies to this call only. `who` is the name of the user who
-    decided, empty for the local user.
+    decided, empty for the local user. With `read_only`, the command is allowed only with the workspace read-only.
     """
 
     answer: Literal["allow", "deny", "cancel"]
@@ -90,6 +92,7 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     hunks: tuple[int, ...] | None = None
     who: str = ""
+    read_only: bool = False
 
 
 class VerdictStep(msgspec.Struct, frozen=True, omit_defaults=True):

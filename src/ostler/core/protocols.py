@@ -1,17 +1,17 @@
 """The protocols between packages: backend, tool host, workspace, journal, session, frontend."""
 
-from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from ostler.core.background_job import BackgroundJob
+from ostler.core.commands import BackgroundJobs, CommandRequest, CommandResult
 from ostler.core.display import Display
 from ostler.core.events import Envelope, Event, ToolStarted, TurnEnded
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
 from ostler.core.prompt import Prompt
-from ostler.core.session_view import SessionView
+from ostler.core.session_view import Records, SessionView
 from ostler.core.sessions import (
     OpenSessionRequest,
     SessionChange,
@@ -96,6 +96,14 @@ class ToolRunner(Protocol):
         """Stop everything, including background processes, which outlive a turn."""
 
 
+@runtime_checkable
+class RepeatableTools(Protocol):
+    """A `ToolRunner` whose calls may be sent twice, because the machine that runs them runs each id once."""
+
+    def repeats(self, call: ToolCall) -> bool:
+        """Return whether a call that another process has started can be run again without a second effect."""
+
+
 class ResolvedPath(msgspec.Struct, frozen=True):
     """A resolved path. `display_path` is what users and rules see: relative inside the workspace, else absolute."""
 
@@ -173,42 +181,6 @@ class PathInfo(Protocol):
     def modified(self) -> float: ...
 
 
-class CommandRequest(msgspec.Struct, frozen=True):
-    """A command to run. `on_output` receives output as it arrives; `network` allows network access."""
-
-    command: str
-    timeout: float = 120.0
-    cwd: str = ""
-    env: dict[str, str] = {}
-    on_output: Callable[[str], None] | None = None
-    network: bool = False
-
-
-class CommandResult(msgspec.Struct, frozen=True):
-    """The result of a command. `exit_code` is None if it was killed; `output_file` has truncated output in full."""
-
-    stdout: str
-    stderr: str
-    exit_code: int | None
-    seconds: float
-    timed_out: bool = False
-    truncated: bool = msgspec.field(name="cut", default=False)
-    output_file: str = msgspec.field(name="spill", default="")
-
-
-class BackgroundJobs(Protocol):
-    """The background commands of a session; all are stopped when it closes."""
-
-    async def start(self, request: CommandRequest) -> str: ...
-
-    def list(self) -> Sequence[BackgroundJob]: ...
-
-    async def read(self, job_id: str, wait: float) -> tuple[str, BackgroundJob]:
-        """Return the output since the last read, after at most `wait` seconds or when the command ends."""
-
-    async def stop(self, job_id: str) -> BackgroundJob: ...
-
-
 class Workspace(Protocol):
     """The files and commands that tools can use. Paths that cannot be used raise `PathError`."""
 
@@ -271,6 +243,10 @@ class ToolContext(Protocol):
     @property
     def workspace(self) -> Workspace: ...
 
+    @property
+    def read_only(self) -> bool:
+        """Whether a command may run only with the workspace read-only."""
+
     def progress(self, display: Display) -> None: ...
 
     def persist(self, event: Event) -> None: ...
@@ -299,31 +275,6 @@ class Tool(Protocol[P]):
         """Return what the call needs, as data; the tool itself never asks."""
 
     async def run(self, params: P, context: ToolContext) -> ToolResult: ...
-
-
-class Records(Protocol):
-    """The records of a session in order. A record is decoded on access, so check `type_at` first."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: int) -> Envelope: ...
-
-    def __iter__(self) -> Iterator[Envelope]: ...
-
-    def type_at(self, index: int) -> str:
-        """Return the event type's name."""
-
-    def indexes_of(self, types: Container[str]) -> Iterator[int]:
-        """Yield the indexes of the records of these types, in order."""
-
-    def index_after(self, seq: int) -> int:
-        """Return the index of the first record after number `seq`."""
-
-    def result(self, call_id: str) -> ToolResult | None:
-        """Return the result of a call, or None if it has none or was reverted."""
-
-    def result_seq(self, call_id: str) -> int | None:
-        """Return the number of the record with a call's result, also if it was reverted."""
 
 
 class Journal(Protocol):
@@ -424,6 +375,9 @@ class Session(Protocol):
 
     def subscribe(self, since: int = 0) -> EventSubscription:
         """Stream the persisted events after `since`, the current state, then new events."""
+
+    async def wait_saved(self) -> None:
+        """Wait until all events so far are on disk. Raises `JournalError`."""
 
     async def aclose(self) -> None: ...
 

@@ -1,11 +1,11 @@
-"""Read-only view of a session's current state, for frontends."""
+"""What a session has stored and its current state, as read-only views."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from ostler.core.events import PermissionAsked, QuestionAsked, ServerStateChanged
+from ostler.core.events import Envelope, Event, PermissionAsked, QuestionAsked, ServerStateChanged
 from ostler.core.permission import Rule
-from ostler.core.tools import Todo
+from ostler.core.tools import Todo, ToolResult
 
 
 class SessionView(Protocol):
@@ -36,3 +36,34 @@ class SessionView(Protocol):
     @property
     def queued(self) -> Sequence[str]:
         """The prompts to send after the running turn, as last saved."""
+
+
+class Records(Protocol):
+    """The records of a session in order. A record is decoded on access, so check `type_at` first."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Envelope: ...
+
+    def __iter__(self) -> Iterator[Envelope]: ...
+
+    def type_at(self, index: int) -> str:
+        """Return the event type's name."""
+
+    def indexes_of(self, types: Container[str]) -> Iterator[int]:
+        """Yield the indexes of the records of these types, in order."""
+
+    def index_after(self, seq: int) -> int:
+        """Return the index of the first record after number `seq`."""
+
+    def result(self, call_id: str) -> ToolResult | None:
+        """Return the result of a call, or None if it has none or was reverted."""
+
+    def result_seq(self, call_id: str) -> int | None:
+        """Return the number of the record with a call's result, also if it was reverted."""
+
+
+def latest_event(records: Records, event_type: str) -> Event | None:
+    """Return the latest event of a type, or None; events of other types are not decoded."""
+    index = max(records.indexes_of((event_type,)), default=None)
+    return None if index is None else records[index].event

@@ -37,7 +37,7 @@ class Store(Protocol):
 
 
 class InterruptedSession(msgspec.Struct, frozen=True):
-    """A session whose turn has not ended, and that no running process has open."""
+    """A session whose turn has not ended, or whose messages wait, and that no running process has open."""
 
     owner: str
     id: str
@@ -50,6 +50,9 @@ class HostedStore(Store, Protocol):
     def set_host(self, session_id: str, root: str, manifest: bytes) -> None:
         """Save the workspace root and the manifest of the tool host, for a process that takes over the session."""
 
+    def summary(self, session_id: str) -> SessionSummary:
+        """Return the entry of a session as in a list. Raises `UsageError`."""
+
     def host(self, session_id: str) -> tuple[str, bytes]:
         """Return the workspace root and the manifest, which are empty if none were saved. Raises `UsageError`."""
 
@@ -61,7 +64,7 @@ class HostedSessions(Protocol):
         """Return the store of one user, who cannot see the sessions of others."""
 
     def interrupted(self) -> Sequence[InterruptedSession]:
-        """Return the sessions whose turns can be taken over, oldest first."""
+        """Return the sessions whose turns or waiting messages can be taken over, oldest first."""
 
     def delete_expired(self, before: float) -> Sequence[str]:
         """Delete the sessions that were last written before this time and are not open. Return their ids."""

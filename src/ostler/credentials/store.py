@@ -74,6 +74,14 @@ class LocalCredentials:
         """Return the names of all credentials, sorted. Raises `UsageError`."""
         return sorted(self._read())
 
+    def version(self) -> object:
+        """Return a value that differs after each change: each one replaces the file."""
+        try:
+            found = self._file.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
     def _store(self, name: CredentialName, secret: str) -> _StoredCredential:
         if self._keyring:
             try:

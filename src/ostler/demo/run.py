@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from ostler.app.session_manager import LocalSessionManager
+from ostler.core.commands import CommandRequest
 from ostler.core.errors import UsageError
 from ostler.core.prompt import Prompt, TextContent
-from ostler.core.protocols import CommandRequest
 from ostler.core.sessions import OpenSessionRequest
 from ostler.demo.project import RECORDING, TASK, TEST_COMMAND, write_project, write_test
 from ostler.frontends.headless.frontend import HeadlessFrontend

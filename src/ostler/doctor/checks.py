@@ -31,6 +31,9 @@ _LANDLOCK_GAPS = {
 }
 
 
+MARKS = {"ok": "✓", "warning": "–", "error": "✗"}
+
+
 class DoctorFinding(msgspec.Struct, frozen=True):
     """The result of a check. With a warning Ostler still works."""
 
@@ -38,6 +41,11 @@ class DoctorFinding(msgspec.Struct, frozen=True):
     state: Literal["ok", "warning", "error"]
     message: str
     remedy: str = ""
+
+    def line(self) -> str:
+        """Return the finding in one line."""
+        remedy = f" → {self.remedy}" if self.remedy else ""
+        return f"{MARKS[self.state]} {self.name:<9} {self.message}{remedy}"
 
 
 async def run_checks(cwd: str, model: dict[str, str]) -> list[DoctorFinding]:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from ostler.core.protocols import CommandResult
+from ostler.core.commands import CommandResult
 from ostler.knowledge.hooks import HookSpec
 
 EXIT_DENY = 2

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
+from ostler.core.commands import CommandRequest, CommandResult
 from ostler.core.errors import ToolError
 from ostler.core.events import Notice, Reminded, TurnEnded
 from ostler.core.prompt import Prompt
-from ostler.core.protocols import BackendContext, CommandRequest, CommandResult
+from ostler.core.protocols import BackendContext
 from ostler.core.tool_declarations import tool_names
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.hooks.hook_answer import added_context, failure, objection

@@ -48,21 +48,35 @@ class HttpClient:
     def origin(self) -> ServerOrigin:
         return self._dialer.origin
 
-    async def send(self, method: str, target: str, headers: Headers = (), body: bytes = b"") -> "HttpResponse":
-        """Send a request and return its response, whose head has not been read yet."""
+    async def send(
+        self, method: str, target: str, headers: Headers = (), body: bytes = b"", *, repeatable: bool = True
+    ) -> "HttpResponse":
+        """Send a request and return its response, whose head has not been read yet.
+
+        A request that is not `repeatable` gets a new connection, because on one that the server has closed meanwhile it
+        would have to be sent again, and may then arrive twice.
+        """
         data = self._encode_request(method, target, headers, body)
-        idle = self._take_idle()
+        idle = self._take_idle() if repeatable else None
         response = HttpResponse(self, data, idle or await self._dialer.connect(), reused=idle is not None)
         self.on_sent()
         return response
 
     async def fetch(
-        self, method: str, target: str, headers: Headers = (), body: bytes = b"", *, timeout: float, limit: int
+        self,
+        method: str,
+        target: str,
+        headers: Headers = (),
+        body: bytes = b"",
+        *,
+        timeout: float,
+        limit: int,
+        repeatable: bool = True,
     ) -> HttpDocument:
         """Return a small document. Raises `BackendError` on timeout or if it is larger than `limit`."""
         try:
             async with asyncio.timeout(timeout):
-                response = await self.send(method, target, headers, body)
+                response = await self.send(method, target, headers, body, repeatable=repeatable)
                 return await response.read_document(limit)
         except TimeoutError:
             raise BackendError(f"{self.origin.address} did not answer within {timeout:g} s", code="timeout") from None

@@ -1,4 +1,4 @@
-"""Opens connections to a server, directly or through a proxy, with or without TLS."""
+"""Opens connections to a server, directly, through a proxy or a Unix socket, with or without TLS."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ _MAX_PROXY_HEAD = 16_384
 
 
 class Dialer:
-    """Opens connections to one server."""
+    """Opens connections to one server. With `unix` they go to that socket, and `origin` only names the server."""
 
     def __init__(
         self,
@@ -28,8 +28,10 @@ class Dialer:
         proxy: Proxy | None = None,
         tls_files: "TlsFiles | None" = None,
         timeout: float = 10.0,
+        unix: str = "",
     ) -> None:
         self.origin = origin
+        self._unix = unix
         self._proxy = proxy
         self._tls_files = tls_files
         self._timeout = timeout
@@ -45,7 +47,9 @@ class Dialer:
         """Open a connection; with `tunnel` a proxy passes plain HTTP on unread. Raises `BackendError`."""
         try:
             async with asyncio.timeout(self._timeout):
-                if self._proxy is None:
+                if self._unix:
+                    connection = await self._connect_unix()
+                elif self._proxy is None:
                     connection = await self._connect_direct(self.origin, tls=self.origin.scheme == "https")
                 else:
                     connection = await self._connect_via_proxy(self._proxy, tunnel=tunnel)
@@ -85,6 +89,18 @@ class Dialer:
             disconnected = tls and isinstance(error, ConnectionResetError | BrokenPipeError | ConnectionAbortedError)
             raise (self.early_close_error(error) if disconnected else None) or _unreachable_error(
                 origin, error
+            ) from None
+
+    async def _connect_unix(self) -> SocketConnection:
+        try:
+            loop = asyncio.get_running_loop()
+            _, connection = await loop.create_unix_connection(SocketConnection, self._unix)
+            return connection
+        except OSError as error:
+            raise BackendError(
+                f"cannot connect to {self._unix}: {error.strerror or error}",
+                code="unreachable",
+                hint="start the server with `ostler serve --unix FILE`, as the same user",
             ) from None
 
     async def _connect_via_proxy(self, proxy: Proxy, *, tunnel: bool) -> SocketConnection:

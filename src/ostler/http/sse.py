@@ -19,7 +19,8 @@ class SseSplitter:
 
     A reply can have thousands of events of one `data: ` line each. They are split in a few passes over the whole
     read; everything else goes line by line. `has_partial_data` is True while an event with data is incomplete; comments
-    and other fields only keep the connection alive.
+    and other fields only keep the connection alive. `last_id` is the id of the last complete event, `retry_ms` how long
+    to wait before a new connection, if the server says so.
     """
 
     def __init__(
@@ -27,6 +28,9 @@ class SseSplitter:
     ) -> None:
         """`merge_events` may join events of a block of complete events before they are split."""
         self.has_partial_data = False
+        self.last_id = b""
+        self.retry_ms: int | None = None
+        self._event_id = b""
         self._merge_events = merge_events
         self._limit = limit
         self._started = False
@@ -123,6 +127,7 @@ class SseSplitter:
 
     def _handle_line(self, line: bytes, events: list[bytes]) -> None:
         if not line:
+            self.last_id = self._event_id
             if self._data:
                 events.append(b"\n".join(self._data))
                 self._data, self._data_size = [], 0
@@ -132,3 +137,7 @@ class SseSplitter:
             self._data_size += len(value) + _LINE_COST
             if self._data_size > self._limit:
                 raise EventTooLongError
+        elif line.startswith(b"id:"):
+            self._event_id = line[3:].removeprefix(b" ")
+        elif line.startswith(b"retry:") and (number := line[6:].strip()).isdigit():
+            self.retry_ms = int(number[:9])

@@ -1,9 +1,11 @@
 """Table of the built-in slash commands: name, description, function, argument, aliases."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
+
+from ostler.core.sessions import Mode, Profile
 
 if TYPE_CHECKING:
     from ostler.interaction.dispatcher import CommandDispatcher
@@ -95,7 +97,7 @@ _TABLE = (
     ),
     CommandSpec(
         "/mode [mode]",
-        "show or set the mode: ask, accept-edits, plan or the agent's own (also Shift-Tab)",
+        f"show or set the mode: {', '.join(get_args(Mode))} or the agent's own (also Shift-Tab)",
         lambda on: on.info.mode,
         "modes",
     ),
@@ -107,7 +109,7 @@ _TABLE = (
     ),
     CommandSpec(
         "/profile [profile]",
-        "show or set when you are asked: paranoid, balanced or god_mode",
+        f"show or set when you are asked: {', '.join(get_args(Profile))}",
         lambda on: on.info.profile,
         "profile",
     ),

@@ -87,7 +87,7 @@ class CompletionSource:
             case "agents":
                 return await self._services.agents()
             case "modes":
-                return self._commands.choices("mode") or await self._services.agents()
+                return self._commands.mode_choices() or await self._services.agents()
             case "thinking" | "profile":
                 return self._commands.choices(kind)
             case "sessions":

@@ -115,13 +115,21 @@ class InfoCommands:
         """Show or set the mode; a mode of the backend's own can be set as `backend:mode` or, if unique, by its name."""
         own, option_id = self.choices("mode"), self._backend_mode_option()
         name, theirs = option_id.removesuffix(".mode"), self.choices(option_id) if option_id else []
+        if not rest:
+            lines = (await self._list_or_choose("mode", own, "")).lines
+            more = [f"  modes of {name}:", *_list_lines(theirs, self._usage.option(option_id))] if theirs else []
+            return show_lines(*lines, *more)
         wanted = rest.removeprefix(f"{name}:") if theirs else rest
-        if theirs and wanted and (wanted != rest or wanted not in {item.name for item in own}):
-            return await self._list_or_choose(option_id, theirs, wanted)
-        shown = await self._list_or_choose("mode", own, rest)
-        if rest or not theirs:
-            return shown
-        return show_lines(*shown.lines, f"  modes of {name}:", *_list_lines(theirs, self._usage.option(option_id)))
+        if wanted in {item.name for item in theirs} and (wanted != rest or rest not in {item.name for item in own}):
+            return await self._set_option(option_id, wanted)
+        return await self._list_or_choose("mode", self.mode_choices(), rest)
+
+    def mode_choices(self) -> list[NamedItem]:
+        """Return the modes of the session, and those of the backend as `backend:mode`."""
+        option_id = self._backend_mode_option()
+        theirs = self.choices(option_id) if option_id else []
+        prefix = option_id.removesuffix(".mode")
+        return [*self.choices("mode"), *(NamedItem(f"{prefix}:{item.name}", item.description) for item in theirs)]
 
     async def next_mode(self) -> str:
         """Switch to the next mode. Return a line that says what it does."""

@@ -1,7 +1,7 @@
 """Builds a prompt from typed text: `/command args`, `@agent:name`, `@file`."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -260,3 +260,13 @@ def _quote_resource(block: PromptContent) -> str:
 
 def _new_id() -> str:
     return f"prompt-{os.urandom(6).hex()}"
+
+
+def extend_prompt(prompt: Prompt, extend: Callable[[str], str]) -> Prompt:
+    """Extend the text of a subagent's task, or else the prompt's own text, which is the first block."""
+    if prompt.target and prompt.target.task:
+        target = msgspec.structs.replace(prompt.target, task=extend(prompt.target.task))
+        return msgspec.structs.replace(prompt, target=target)
+    first, *more = prompt.blocks
+    text = first.text if isinstance(first, TextContent) else ""
+    return msgspec.structs.replace(prompt, blocks=(TextContent(extend(text)), *more))

@@ -58,6 +58,12 @@ def active_agent(session: Session) -> str:
     return next((option.value for option in session.info.options if option.id == "agent"), "")
 
 
+def working_agent(session: Session, prompt: Prompt) -> str:
+    """Return the agent that runs a prompt."""
+    target = prompt.target
+    return target.agent if target and target.agent and not target.task else active_agent(session)
+
+
 def left_out_notices(built: BuiltPrompt) -> tuple[str, ...]:
     """Return the notices about a prompt that is sent without asking its questions."""
     agents = (question for question in built.questions if question.startswith("switch "))

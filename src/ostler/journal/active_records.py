@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Sequence
 from typing import overload
 
 from ostler.core.events import Envelope, Event, Reverted
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.core.tools import ToolResult
 
 
@@ -106,9 +106,3 @@ class EventSequence(Sequence[Event]):
         if isinstance(index, slice):
             return [self._records[position].event for position in range(len(self))[index]]
         return self._records[index].event
-
-
-def latest_event(records: Records, event_type: str) -> Event | None:
-    """Return the latest event of a type, or None; events of other types are not decoded."""
-    index = max(records.indexes_of((event_type,)), default=None)
-    return None if index is None else records[index].event

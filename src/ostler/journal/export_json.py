@@ -9,7 +9,7 @@ import msgspec
 
 from ostler.core.errors import UsageError
 from ostler.core.events import Envelope, Renamed, SessionOpened, UnknownEvent
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.journal import record_codec
 from ostler.journal.fork import NOT_FORKED, create_session
 from ostler.journal.journal_store import JournalStore, StoredSession

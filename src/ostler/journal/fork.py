@@ -4,11 +4,13 @@ import os
 from collections.abc import Iterable
 
 from ostler.core.errors import JournalError, UsageError
+from ostler.core.events import RemoteCursor
+from ostler.core.protocols import Records
 from ostler.journal.file_journal import JOURNAL_NAME, read_journal, sync_folders
 from ostler.journal.journal_store import JournalStore, StoredSession, new_session_id
 
-# Permission rules, queued prompts, usage and the remote session belong to the original session only.
-NOT_FORKED = frozenset(("rule_added", "rule_revoked", "queued", "far_mark", "usage_reported", "server_state_changed"))
+# Permission rules, queued prompts and usage belong to the original session only.
+NOT_FORKED = frozenset(("rule_added", "rule_revoked", "queued", "usage_reported", "server_state_changed"))
 
 
 def fork(store: JournalStore, source: StoredSession, seq: int = 0) -> StoredSession:
@@ -20,8 +22,16 @@ def fork(store: JournalStore, source: StoredSession, seq: int = 0) -> StoredSess
     end = records.index_after(seq) if seq else len(records)
     if seq and (not end or records[end - 1].seq != seq):
         raise UsageError(f"session {source.id} has no record {seq}", hint=f"ostler sessions show {source.id}")
-    lines = (records.line(index) for index in range(end) if records.type_at(index) not in NOT_FORKED)
+    lines = (records.line(index) for index in range(end) if _is_copied(records, index))
     return create_session(store, source.project, lines)
+
+
+def _is_copied(records: Records, index: int) -> bool:
+    """Return whether a copy has a record. A remote session belongs to the original, unless it can be copied too."""
+    if records.type_at(index) != "far_mark":
+        return records.type_at(index) not in NOT_FORKED
+    event = records[index].event
+    return isinstance(event, RemoteCursor) and bool(event.session)
 
 
 def create_session(store: JournalStore, project: str, lines: Iterable[bytes]) -> StoredSession:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ostler.core.events import Envelope
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.core.tools import ToolCall
 from ostler.journal.conversation import CONVERSATION_TYPES, ConversationMessage, ConversationReader
 

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from ostler.core.events import Envelope
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 
 
 class JournalObserver(Protocol):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ostler.core.events import SessionOpened
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.journal import record_codec
 from ostler.journal.record_codec import RecordFrame
 

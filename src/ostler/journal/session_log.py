@@ -16,7 +16,7 @@ from ostler.core.events import (
     TurnEnded,
     TurnStarted,
 )
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.journal.log_file import CURRENT_SESSION
 from ostler.text.truncate import truncate_middle
 

@@ -20,7 +20,7 @@ from ostler.core.events import (
     TurnEnded,
     TurnStarted,
 )
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.text.session_title import session_title
 
 META_NAME = "meta.json"

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from ostler.core.events import Envelope, Reverted, TodosChanged
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records, latest_event
 from ostler.core.tools import Todo
-from ostler.journal.active_records import ActiveRecords, latest_event
+from ostler.journal.active_records import ActiveRecords
 from ostler.journal.session_meta import write_atomically
 
 TODOS_NAME = "todos.json"

@@ -129,10 +129,17 @@ class ProjectKnowledge:
 
 
 class BuiltinKnowledge(ProjectKnowledge):
-    """Only what is built in, for a project whose files are on another machine. Reads no folder."""
+    """Only what is built in, for a project whose files are on another machine. Reads no folder.
+
+    `sections` of the system prompt are what the other machine made from its files.
+    """
+
+    def __init__(self, cwd: str, settings: Settings, sections: Sequence[PromptSection] = ()) -> None:
+        super().__init__(cwd, settings)
+        self._sections = sections
 
     def prompt_sections(self, base_prompt: str, *, with_skills: bool) -> list[PromptSection]:
-        return [PromptSection("system prompt", "Ostler", base_prompt)]
+        return [PromptSection("system prompt", "Ostler", base_prompt), *self._sections]
 
     def rules_for_path(self, path: str) -> Sequence[RulesFile]:
         return ()

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 from ostler.core.errors import BackendError
 from ostler.core.permission import Question, QuestionReply
 from ostler.mcp.connection import Connection, ConnectionHandler, OnProgress, ServerTimeout
-from ostler.mcp.elicitation import MAX_QUESTIONS, answer_request, answer_requests
+from ostler.mcp.elicitation import MAX_QUESTIONS, answer_request, answer_requests, answer_urls
 from ostler.wire.jsonrpc import METHOD_NOT_FOUND, RpcError
 from ostler.wire.mcp import (
     CALL_TOOL,
@@ -28,6 +28,7 @@ from ostler.wire.mcp import (
     RESOURCES_CHANGED,
     TOOLS_CHANGED,
     UNSUPPORTED_VERSION,
+    URL_REQUIRED,
     Era,
     ServerDescription,
     ServerPrompt,
@@ -213,7 +214,12 @@ class McpClient:
         self._running_asks.append(limited := _limit_questions(ask))
         try:
             for _ in range(MAX_QUESTIONS):
-                result = await self._request(method, params, timeout=timeout, on_progress=on_progress)
+                try:
+                    result = await self._request(method, params, timeout=timeout, on_progress=on_progress)
+                except RpcError as error:
+                    if error.code != URL_REQUIRED or not await answer_urls(error.data, limited):
+                        raise
+                    continue
                 if not isinstance(result, dict):
                     raise BackendError("the server's result is not an object", code="protocol")
                 if result.get("resultType") != "input_required":

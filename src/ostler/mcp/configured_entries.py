@@ -7,21 +7,24 @@ from pathlib import Path
 
 from ostler.core.errors import UsageError
 from ostler.core.sessions import McpServerRequest
-from ostler.mcp.server_entry import DEFAULT_CALL_TIMEOUT, DEFAULT_START_TIMEOUT, ServerEntry, read_switches
+from ostler.mcp.server_entry import (
+    DEFAULT_CALL_TIMEOUT,
+    DEFAULT_START_TIMEOUT,
+    PASSED_IN,
+    OAuthEntry,
+    ServerEntry,
+    read_switches,
+)
 from ostler.processes.command_environment import command_environment, path_without
 from ostler.settings.effective import Settings
 from ostler.settings.home import require_home
 from ostler.settings.jsonc_parser import KeyPath
 from ostler.settings.problems import format_path
 from ostler.settings.references import fill_references, unset_variables
-from ostler.settings.schema_services import McpConfig
+from ostler.settings.schema_services import McpConfig, OAuthConfig
 
 WORKSPACE_REFERENCE = "{workspace}"
 _SSE_PROBLEM = 'the old "sse" transport is not supported; use the URL of the server\'s streamable HTTP transport'
-_OAUTH_PROBLEM = (
-    'OAuth is not supported; set "oauth": false and store a token with `ostler mcp token NAME`, '
-    "or set an Authorization header"
-)
 
 
 def passed_in_entry(request: McpServerRequest, cwd: Path, settings: Settings) -> ServerEntry:
@@ -38,7 +41,7 @@ def passed_in_entry(request: McpServerRequest, cwd: Path, settings: Settings) ->
         request.headers,
         secrets=(*request.env.values(), *request.headers.values()),
         problem=_SSE_PROBLEM if request.type == "sse" else "",
-        origin="the client",
+        origin=PASSED_IN,
         settings_digest="\0".join(f"{key}={value}" for key, value in (*request.env.items(), *request.headers.items())),
     )
 
@@ -87,6 +90,21 @@ class _EntryReader:
             config.sandbox,
             config.network,
             self._cwd,
+            self._oauth(config),
+        )
+
+    def _oauth(self, config: McpConfig) -> OAuthEntry | None:
+        """Return how to log in to a remote server; None if the entry has an Authorization header or forbids it."""
+        has_header = any(name.lower() == "authorization" for name in config.headers)
+        if not config.url or has_header or config.oauth is False:
+            return None
+        found = config.oauth if isinstance(config.oauth, OAuthConfig) else OAuthConfig()
+        secret = found.client_secret.reveal() if found.client_secret else ""
+        return OAuthEntry(
+            self._fill(found.client_id, "oauth", "client_id"),
+            self._fill(secret, "oauth", "client_secret"),
+            found.scope,
+            found.redirect_port or 0,
         )
 
     def _default_folder(self, *, sandboxed: bool) -> str:
@@ -131,7 +149,5 @@ def _problem(config: McpConfig) -> str:
         return _SSE_PROBLEM
     is_remote = config.type == "remote" or (config.type is None and bool(config.url))
     if is_remote:
-        if config.oauth is not False and not any(name.lower() == "authorization" for name in config.headers):
-            return _OAUTH_PROBLEM
         return "" if config.url else "a remote server needs a url"
     return "" if config.command and config.command[0] else "a local server needs a command"

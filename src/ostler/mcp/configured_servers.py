@@ -3,11 +3,12 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from ostler.core.credentials import CredentialName, CredentialStore
+from ostler.core.credentials import CredentialStore
 from ostler.core.errors import UsageError
 from ostler.core.sessions import McpServerRequest
 from ostler.knowledge.source_folder import SourceFolder
@@ -25,6 +26,7 @@ from ostler.settings.effective import Settings
 from ostler.settings.home import require_home
 from ostler.settings.project_paths import cache_folder
 
+LOGIN_POLL_SECONDS = 1.0  # between two looks at the store while a server needs a login
 OpenCredentials = Callable[[], CredentialStore]
 
 
@@ -42,7 +44,8 @@ class ServerMaker(msgspec.Struct, frozen=True):
             ToolListCache(cache_folder(self.settings) / "mcp"),
             _connect_to(entry, programs, self.open_credentials),
         )
-        return McpServer(entry, connect, cache, self.version, interactive=self.interactive)
+        wait = partial(_wait_for_change, self.open_credentials) if entry.url else None
+        return McpServer(entry, connect, cache, self.version, interactive=self.interactive, wait_for_login=wait)
 
 
 def mcp_source(cwd: Path, maker: ServerMaker, passed_in: Sequence[McpServerRequest] = ()) -> McpToolSource:
@@ -86,9 +89,11 @@ def _connect_to(entry: ServerEntry, programs: _WorkspacePrograms | None, open_cr
             programs.check()
         if entry.url:
             from ostler.mcp.http_connection import connect_http
+            from ostler.mcp.oauth_access import RemoteAccess
 
-            with_token = await asyncio.to_thread(_with_token, entry, open_credentials)
-            return await connect_http(with_token, handler, os.environ)
+            folder = require_home(os.environ) / "mcp"
+            access = None if entry.has_authorization else RemoteAccess(entry, open_credentials, os.environ, folder)
+            return await connect_http(entry, handler, os.environ, access)
         from ostler.mcp.stdio_connection import connect_stdio
 
         return await connect_stdio(entry, handler, ServerLog(entry).write)
@@ -96,24 +101,12 @@ def _connect_to(entry: ServerEntry, programs: _WorkspacePrograms | None, open_cr
     return connect
 
 
-def _with_token(entry: ServerEntry, open_credentials: OpenCredentials) -> ServerEntry:
-    """Return the entry with the stored token of its server, unless it has an Authorization header."""
-    if any(name.lower() == "authorization" for name in entry.headers):
-        return entry
-    token = open_credentials().get(token_name(entry))
-    return (
-        msgspec.structs.replace(entry, headers={**entry.headers, "Authorization": f"Bearer {token}"})
-        if token
-        else entry
-    )
-
-
-def token_name(entry: ServerEntry) -> CredentialName:
-    """Return the name of a server's token. It belongs to the host, so no other host gets it."""
-    from ostler.http.url import parse_origin
-
-    origin = parse_origin(entry.url)
-    return CredentialName("mcp", f"{origin.scheme}://{origin.authority}")
+async def _wait_for_change(open_credentials: OpenCredentials) -> None:
+    """Return when the stored tokens change, for example because the user logged in."""
+    store = await asyncio.to_thread(open_credentials)
+    before = store.version()
+    while store.version() == before:  # noqa: ASYNC110 - another process changes the file
+        await asyncio.sleep(LOGIN_POLL_SECONDS)
 
 
 def approved_tools(server: McpServer) -> ApprovedTools:

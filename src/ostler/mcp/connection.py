@@ -37,6 +37,24 @@ class ServerTimeout(BackendError):
     code = "timeout"
 
 
+class Challenge(msgspec.Struct, frozen=True):
+    """What a remote server says when it refuses a request (`WWW-Authenticate`)."""
+
+    resource_metadata: str = ""
+    scope: str = ""
+    error: str = ""
+
+
+class LoginNeeded(BackendError):
+    """A remote server refused a request because of a missing, wrong or insufficient login."""
+
+    code = "needs_login"
+
+    def __init__(self, message: str, challenge: Challenge, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.challenge = challenge
+
+
 class Connection(Protocol):
     """A connection to a running server."""
 

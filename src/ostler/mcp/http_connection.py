@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from ostler.core.errors import BackendError, UsageError
 from ostler.http.client import HttpClient, HttpResponse
@@ -13,18 +13,23 @@ from ostler.http.proxy import proxy_for
 from ostler.http.sse import EventTooLongError, SseSplitter
 from ostler.http.url import match_url, origin_from_match, percent_encode
 from ostler.mcp.connection import (
+    Challenge,
     Connection,
     ConnectionHandler,
+    LoginNeeded,
     OnProgress,
     ResettableTimeout,
     ServerGone,
     ServerTimeout,
     read_progress,
 )
+from ostler.mcp.oauth_discovery import read_challenge
+from ostler.mcp.oauth_errors import login_needed
 from ostler.mcp.parameter_headers import Path, header_value, parameter_headers, read_header_paths
 from ostler.mcp.server_entry import ServerEntry
 from ostler.text.sanitise import sanitise
-from ostler.wire.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError
+from ostler.text.secret_masker import MASK_MARKER
+from ostler.wire.jsonrpc import INTERNAL_ERROR, MCP_CANCEL, METHOD_NOT_FOUND, RpcError
 from ostler.wire.jsonrpc_lines import InvalidJsonLine, decode, encode
 from ostler.wire.mcp import (
     CALL_TOOL,
@@ -40,21 +45,38 @@ from ostler.wire.mcp import (
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 CLOSE_SECONDS = 2.0
+MAX_RESUMES = 1000  # of one answer; the time limit of the request applies to all of them
+MIN_PAUSE = 0.1  # seconds between two attempts to read the rest of an answer
+MAX_EVENT_ID = 1000
+MIN_SECRET = 8  # shorter texts are masked nowhere
 MAX_LISTEN_PAUSE = 60.0  # seconds between two attempts to open the stream of messages
 _RESERVED_HEADERS = frozenset({"host", "content-length", "content-type", "accept", "transfer-encoding", "connection"})
+
+
+class Access(Protocol):
+    """The Authorization header for a server."""
+
+    async def header(self) -> str: ...
+
+    async def renew(self, refused: str, challenge: Challenge) -> None:
+        """Get another header than the refused one. Raises `LoginNeeded` if there is none."""
 
 
 class HttpConnection:
     """A remote server. Each request has its own connection, so that none is sent twice by itself."""
 
     def __init__(
-        self, dialer: Dialer, target: str, headers: Mapping[str, str], name: str, handler: ConnectionHandler
+        self, dialer: Dialer, target: str, entry: ServerEntry, handler: ConnectionHandler, access: Access | None
     ) -> None:
+        """`access` has the Authorization header; without it, that of the entry is used."""
         self.closed = ""
         self._dialer = dialer
         self._target = target
-        self._headers = [(key.lower(), value) for key, value in headers.items() if key.lower() not in _RESERVED_HEADERS]
-        self._name = name
+        headers = ((key.lower(), value) for key, value in entry.headers.items())
+        self._headers = [(key, value) for key, value in headers if key not in _RESERVED_HEADERS]
+        self._entry = entry
+        self._access = access
+        self._name = f"MCP server {entry.name}"
         self._handler = handler
         self._last_id = 0
         self._session_id = ""
@@ -74,13 +96,23 @@ class HttpConnection:
         try:
             async with limit.running():
                 result = await self._post(frame, method, params, exchange)
+        except asyncio.CancelledError:
+            self._cancel(request_id)
+            raise
         except TimeoutError:
+            self._cancel(request_id)
             raise ServerTimeout(f"{self._name} did not answer {method} within {timeout:g} s") from None
         if method == INITIALIZE and isinstance(result, dict):
             self._legacy_version = str(result.get("protocolVersion", ""))[:40]
         if method == LIST_TOOLS and META in params:
             self._keep_header_paths(result)
         return result
+
+    def _cancel(self, request_id: int) -> None:
+        """Tell a legacy server that a request was cancelled; for a modern one the closed connection says so."""
+        if self._legacy_version and not self.closed:
+            params = {"requestId": request_id, "reason": "cancelled by the client"}
+            self._run(self._send_message({"jsonrpc": "2.0", "method": MCP_CANCEL, "params": params}))
 
     def _keep_header_paths(self, result: Any) -> None:
         """Keep which arguments are repeated in headers, and remove tools that declare this in an invalid way."""
@@ -136,27 +168,55 @@ class HttpConnection:
         headers = _metadata_headers(method, params)
         if headers and method == CALL_TOOL:
             headers += parameter_headers(self._header_paths.get(params["name"], {}), params.get("arguments"))
-        async with self._open("POST", encode(frame), headers) as response:
-            try:
-                return await self._receive(response, method, exchange)
-            except BackendError as error:
-                if error.fault.code in ("closed", "malformed"):
-                    raise ServerGone(error.fault.message) from None
-                raise
+        for is_last in (False, True):
+            authorization = await self._access.header() if self._access else ""
+            exchange.secret = authorization.removeprefix("Bearer ").encode()
+            async with self._open("POST", encode(frame), headers, authorization) as response:
+                try:
+                    await response.read_head()
+                    challenge = _read_challenge(response)
+                    if challenge is None:
+                        return await self._receive(response, method, exchange)
+                except BackendError as error:
+                    if error.fault.code in ("closed", "malformed"):
+                        raise ServerGone(error.fault.message) from None
+                    raise
+            await self._renew_access(authorization, challenge, is_last=is_last)
+        raise AssertionError("unreachable")
+
+    async def _renew_access(self, refused: str, challenge: Challenge, *, is_last: bool) -> None:
+        """Get another access after a refused request, which had no effect. Raises `LoginNeeded`."""
+        try:
+            if self._access is None or is_last:
+                raise login_needed(self._entry, challenge)
+            await self._access.renew(refused, challenge)
+        except LoginNeeded as error:
+            self.closed = error.fault.message
+            raise
 
     async def _receive(self, response: HttpResponse, method: str, exchange: "_Exchange") -> Any:
-        await response.read_head()
         if response.status != 200:
             raise await self._status_error(response)
         if method == INITIALIZE:
             self._session_id = response.headers.get("mcp-session-id", "")[:500]
-        if _is_event_stream(response):
-            return await self._read_events(response, exchange)
-        return exchange.take_response(_decode(await _read_body(response)))
+        if not _is_event_stream(response):
+            return exchange.take_response(_decode(_masked(await _read_body(response), exchange.secret)))
+        frame = await self._read_events(response, exchange)
+        for _ in range(MAX_RESUMES if self._legacy_version else 0):
+            if frame is not None or not exchange.last_event_id:
+                break
+            frame = await self._read_rest(exchange)
+        if frame is None:
+            raise ServerGone(f"{self._name} ended its answer without a result")
+        return exchange.take_response(frame)
 
     @asynccontextmanager
-    async def _open(self, method: str, body: bytes, headers: list[tuple[str, str]]) -> AsyncIterator[HttpResponse]:
+    async def _open(
+        self, method: str, body: bytes, headers: list[tuple[str, str]], authorization: str | None = None
+    ) -> AsyncIterator[HttpResponse]:
         """Send a request on a connection of its own. Raises `BackendError` if there is none."""
+        if authorization is None:
+            authorization = await self._access.header() if self._access else ""
         fixed = [("accept", "application/json, text/event-stream")]
         if body:
             fixed.append(("content-type", "application/json"))
@@ -164,6 +224,8 @@ class HttpConnection:
             fixed.append(("mcp-session-id", self._session_id))
         if self._legacy_version:
             fixed.append(("mcp-protocol-version", self._legacy_version))
+        if authorization:
+            fixed.append(("authorization", authorization))
         client = HttpClient(self._dialer)
         response = await client.send(method, self._target, [*fixed, *headers, *self._headers], body)
         try:
@@ -172,13 +234,30 @@ class HttpConnection:
             response.close()
             await client.aclose()
 
-    async def _read_events(self, response: HttpResponse, exchange: "_Exchange") -> Any:
-        async for frame in _iter_frames(response):
-            if "method" in frame:
-                self._handle_message(frame, exchange)
-            elif frame.get("id") == exchange.request_id:
-                return exchange.take_response(frame)
-        raise ServerGone(f"{self._name} ended its answer without a result")
+    async def _read_events(self, response: HttpResponse, exchange: "_Exchange") -> dict[str, Any] | None:
+        """Return the response to a request, or None if the stream ends before it."""
+        splitter = SseSplitter(MAX_BODY_BYTES)
+        try:
+            async for frame in _iter_frames(response, splitter, exchange.secret):
+                if "method" in frame:
+                    self._handle_message(frame, exchange)
+                elif frame.get("id") == exchange.request_id:
+                    return frame
+        except BackendError as error:
+            if error.fault.code not in ("closed", "malformed"):
+                raise
+        finally:
+            exchange.note_position(splitter)
+        return None
+
+    async def _read_rest(self, exchange: "_Exchange") -> dict[str, Any] | None:
+        """Continue to read an answer that a legacy server interrupted; the request is not sent again."""
+        await asyncio.sleep(exchange.pause)
+        async with self._open("GET", b"", [("last-event-id", exchange.last_event_id)]) as response:
+            await response.read_head()
+            if response.status != 200 or not _is_event_stream(response):
+                raise ServerGone(f"{self._name} ended its answer without a result")
+            return await self._read_events(response, exchange)
 
     async def _listen(self) -> None:
         """Read the messages that a legacy server sends outside of an answer; many servers have no such stream."""
@@ -189,7 +268,7 @@ class HttpConnection:
                     await response.read_head()
                     if response.status != 200 or not _is_event_stream(response):
                         return
-                    async for frame in _iter_frames(response):
+                    async for frame in _iter_frames(response, SseSplitter(MAX_BODY_BYTES)):
                         if "method" in frame:
                             self._handle_message(frame, None)
             await asyncio.sleep(pause)
@@ -224,12 +303,8 @@ class HttpConnection:
         """Return the error for a status other than 200; a JSON-RPC error in the body is returned as such."""
         status = response.status
         body = await response.read_rest(MAX_BODY_BYTES, CLOSE_SECONDS)
-        if status in (401, 403):
-            return BackendError(
-                f"{self._name} refused the request (HTTP {status})",
-                code="unauthorized",
-                hint="set its Authorization header, or store a token with `ostler mcp token`; OAuth is not supported",
-            )
+        if status == 403:
+            return BackendError(f"{self._name} refused the request (HTTP 403)", code="unauthorized")
         if status == 404 and self._session_id:
             self.closed = "its session has expired"
             return ServerGone(f"{self._name}: {self.closed}")
@@ -253,8 +328,19 @@ class _Exchange:
 
     def __init__(self, request_id: int, limit: ResettableTimeout, on_progress: OnProgress | None) -> None:
         self.request_id = request_id
+        self.secret = b""
+        self.last_event_id = ""
+        self.pause = 1.0
         self._limit = limit
         self._on_progress = on_progress
+
+    def note_position(self, splitter: SseSplitter) -> None:
+        """Remember the last event of the answer, and how long to wait before the rest is read."""
+        if splitter.last_id:
+            text = splitter.last_id.decode("utf-8", "replace")
+            self.last_event_id = text if text.isascii() and text.isprintable() and len(text) <= MAX_EVENT_ID else ""
+        if splitter.retry_ms is not None:
+            self.pause = min(max(splitter.retry_ms / 1000, MIN_PAUSE), MAX_LISTEN_PAUSE)
 
     def report(self, params: Mapping[str, Any]) -> None:
         if params.get("progressToken") == self.request_id:
@@ -286,18 +372,26 @@ def _metadata_headers(method: str, params: Mapping[str, Any]) -> list[tuple[str,
     return [*headers, ("mcp-name", header_value(named))] if isinstance(named, str) else headers
 
 
+def _read_challenge(response: HttpResponse) -> Challenge | None:
+    """Return what the server asks for if it refused the request because of a missing or insufficient login."""
+    challenge = read_challenge(response.headers.get("www-authenticate", ""))
+    insufficient = response.status == 403 and challenge.error == "insufficient_scope"
+    return challenge if response.status == 401 or insufficient else None
+
+
 def _is_event_stream(response: HttpResponse) -> bool:
     return response.headers.get("content-type", "").startswith("text/event-stream")
 
 
-async def _iter_frames(response: HttpResponse) -> AsyncIterator[dict[str, Any]]:
+async def _iter_frames(
+    response: HttpResponse, splitter: SseSplitter, secret: bytes = b""
+) -> AsyncIterator[dict[str, Any]]:
     """Yield the frames of an event stream. Raises `BackendError`."""
-    splitter = SseSplitter(MAX_BODY_BYTES)
     try:
         async for data in response.iter_data():
             for event in splitter.feed(data):
                 if event.strip():
-                    yield _decode(event)
+                    yield _decode(_masked(event, secret))
     except EventTooLongError:
         raise BackendError("the server sent an oversized event", code="protocol") from None
 
@@ -313,6 +407,11 @@ async def _read_body(response: HttpResponse) -> bytes:
     return b"".join(parts)
 
 
+def _masked(data: bytes, secret: bytes) -> bytes:
+    """Return an answer without the token that was sent: a server may repeat it, and models must not see it."""
+    return data.replace(secret, MASK_MARKER.encode()) if len(secret) >= MIN_SECRET else data
+
+
 def _decode(data: bytes) -> dict[str, Any]:
     try:
         frame = decode(data)
@@ -323,7 +422,9 @@ def _decode(data: bytes) -> dict[str, Any]:
     return frame
 
 
-async def connect_http(entry: ServerEntry, handler: ConnectionHandler, environ: Mapping[str, str]) -> Connection:
+async def connect_http(
+    entry: ServerEntry, handler: ConnectionHandler, environ: Mapping[str, str], access: Access | None = None
+) -> Connection:
     """Return a connection to a remote server; it is first used by the first request. Raises `UsageError`."""
     parts = match_url(entry.url)
     if parts is None or parts["user"]:
@@ -331,4 +432,4 @@ async def connect_http(entry: ServerEntry, handler: ConnectionHandler, environ: 
     origin = origin_from_match(parts)
     target = percent_encode(parts["path"] or "/") + (f"?{percent_encode(parts['query'])}" if parts["query"] else "")
     dialer = Dialer(origin, proxy=proxy_for(origin, environ))
-    return HttpConnection(dialer, target, entry.headers, f"MCP server {entry.name}", handler)
+    return HttpConnection(dialer, target, entry, handler, access)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import msgspec
 
 from ostler.core.errors import BackendError, OstlerError, ToolError
 from ostler.mcp.client import Ask, McpClient
-from ostler.mcp.connection import Connect, ConnectionHandler, OnProgress, ServerGone
+from ostler.mcp.connection import Connect, ConnectionHandler, LoginNeeded, OnProgress, ServerGone
 from ostler.mcp.server_entry import ServerEntry
 from ostler.mcp.tool_list_cache import CachedServer, ServerOffers, ToolListCache
 from ostler.text.sanitise import sanitise
@@ -54,7 +54,9 @@ class McpServer:
         *,
         interactive: bool,
         on_change: Callable[["McpServer"], None] = lambda server: None,
+        wait_for_login: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`wait_for_login` returns when the user may have logged in to a remote server."""
         self.entry = entry
         self.on_change = on_change
         self.description: ServerDescription | None = None
@@ -74,6 +76,9 @@ class McpServer:
         self._is_outdated = False
         self._listing: asyncio.Task[None] | None = None
         self._failures = 0
+        self._needs_login = False
+        self._wait_for_login = wait_for_login
+        self._login_watch: asyncio.Task[None] | None = None
         self._error = entry.problem
         self._era: Era | None = None
         self._is_fresh = False
@@ -141,7 +146,7 @@ class McpServer:
         if self._starting is None:
             self._check_usable()
             if self._client:  # it ended since its last call
-                self._failures += 1
+                self._failures += not self._needs_login
                 self._check_usable()
             self._starting = asyncio.create_task(self._start(), name=f"start MCP server {self.entry.name}")
             self._starting.add_done_callback(_retrieve)
@@ -175,18 +180,34 @@ class McpServer:
             await self._close_client()
             async with asyncio.timeout(self.entry.start_timeout):
                 client = await self._open_client()
-            self._client = client
+            self._client, self._needs_login = client, False
             return client
         except TimeoutError:
             error = f"it did not start within {self.entry.start_timeout:g} s"
             raise BackendError(error, code="timeout") from None
+        except LoginNeeded as failure:
+            error = str(failure)
+            self._watch_for_login()
+            raise
         except OstlerError as failure:
             error = str(failure)
             raise
         finally:
             self._starting = None
-            self._failures += bool(error)
+            self._failures += bool(error) and not self._needs_login
             self._changed(error)
+
+    def _watch_for_login(self) -> None:
+        """Start again when the user has logged in. A missing login is not counted as a failure."""
+        self._needs_login = True
+        if self._wait_for_login and (self._login_watch is None or self._login_watch.done()):
+            work = self._start_after_login(self._wait_for_login)
+            self._login_watch = asyncio.create_task(work, name=f"login to MCP server {self.entry.name}")
+
+    async def _start_after_login(self, wait: Callable[[], Awaitable[None]]) -> None:
+        while self._needs_login and self._enabled:
+            await wait()
+            await self.start_in_background()
 
     async def _open_client(self) -> McpClient:
         """Connect, agree on the protocol and list the tools. A legacy server may end because of the probe."""
@@ -320,7 +341,8 @@ class McpServer:
         await self._stop()
 
     async def _stop(self) -> None:
-        tasks = [task for task in (self._starting, self._refreshing, self._listing) if task and not task.done()]
+        running = (self._starting, self._refreshing, self._listing, self._login_watch)
+        tasks = [task for task in running if task and not task.done()]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -368,6 +390,10 @@ class McpServer:
             raise
         except RpcError as error:
             raise ToolError(f"{name}: {shorten(error.details)}", code="server_error") from None
+        except LoginNeeded as error:
+            self._watch_for_login()
+            self._note_end(client, str(error))
+            raise ToolError(error.fault.message, code=error.fault.code, hint=error.fault.hint) from None
         except BackendError as error:
             raise ToolError(error.fault.message, code=error.fault.code) from None
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from ostler.mcp.tool_names import server_prefixes, tool_names
 from ostler.mcp.tool_schema import MAX_SCHEMA_BYTES, clean_description, clean_schema
 from ostler.text.sanitise import sanitise
 from ostler.tools.output_limit import LIMIT
+from ostler.wire.jsonrpc import RpcError
 
 BYTES_PER_TOKEN = 4
 LOG_LINES = 10
@@ -31,19 +33,29 @@ async def check_server(cwd: Path, maker: ServerMaker, name: str) -> tuple[list[s
         await server.client()
         seconds = time.monotonic() - start
         await server.load_offers()
+        latency = await _latency(server)
         names = server_prefixes(list(entries))
-        return list(_describe(server, names[name], list(names.values()), seconds)), True
+        return list(_describe(server, names[name], list(names.values()), seconds, latency)), True
     except ToolError as error:
         return [str(error), *log_lines(name)], False
     finally:
         await server.aclose()
 
 
-def _describe(server: McpServer, prefix: str, prefixes: list[str], seconds: float) -> Iterator[str]:
+async def _latency(server: McpServer) -> float:
+    """Return how long the running server takes to answer a request, in milliseconds."""
+    client = await server.client()
+    start = time.monotonic()
+    with suppress(RpcError):
+        await client.list_tools(server.entry.start_timeout)
+    return (time.monotonic() - start) * 1000
+
+
+def _describe(server: McpServer, prefix: str, prefixes: list[str], seconds: float, latency: float) -> Iterator[str]:
     found, names = server.description, tool_names(prefix, [tool.name for tool in server.tools], prefixes)
     if found:
         yield f"{server.entry.name}: {sanitise(f'{found.name} {found.version}'.strip()) or 'a server without a name'}"
-        yield f"protocol: {found.protocol} ({found.era} era), started in {seconds:.1f} s"
+        yield f"protocol: {found.protocol} ({found.era} era), started in {seconds:.1f} s, answers in {latency:.0f} ms"
     if server.entry.confinement:
         yield f"runs {server.entry.confinement}"
     total = 0

@@ -8,7 +8,17 @@ import msgspec
 
 DEFAULT_START_TIMEOUT = 30.0
 DEFAULT_CALL_TIMEOUT = 120.0
+PASSED_IN = "the client"  # the origin of an entry that a client passed in
 ToolSwitches = tuple[tuple[str, bool], ...]
+
+
+class OAuthEntry(msgspec.Struct, frozen=True):
+    """How to log in to a remote server; without a client id, Ostler registers itself."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    scope: str = ""
+    redirect_port: int = 0
 
 
 class ServerEntry(msgspec.Struct, frozen=True):
@@ -16,7 +26,8 @@ class ServerEntry(msgspec.Struct, frozen=True):
 
     `env` is the complete environment of a local server, `secrets` are values that must not appear in logs. `problem`
     says why the entry cannot be used. `origin` is the file that configures it. With `sandbox`, a local server can write
-    only to `workspace` and a temporary folder, which is also its working directory if `cwd` is empty.
+    only to `workspace` and a temporary folder, which is also its working directory if `cwd` is empty. `oauth` is None
+    if Ostler must not log in to a remote server.
     """
 
     name: str
@@ -37,6 +48,7 @@ class ServerEntry(msgspec.Struct, frozen=True):
     sandbox: bool = False
     network: bool = False
     workspace: str = ""
+    oauth: OAuthEntry | None = None
 
     @property
     def place(self) -> str:
@@ -46,11 +58,17 @@ class ServerEntry(msgspec.Struct, frozen=True):
     @property
     def confinement(self) -> str:
         """Whether a local server runs in the sandbox, for people; empty for a remote one."""
-        if self.url:
-            return ""
-        if not self.sandbox:
-            return "outside the sandbox"
-        return f"in the sandbox, {'with' if self.network else 'without'} network access"
+        return "" if self.url else confinement(self.sandbox, self.network)
+
+    @property
+    def is_passed_in(self) -> bool:
+        """Whether a client such as an editor passed it in."""
+        return self.origin == PASSED_IN
+
+    @property
+    def has_authorization(self) -> bool:
+        """Whether the entry itself has an Authorization header."""
+        return any(name.lower() == "authorization" for name in self.headers)
 
     @property
     def digest(self) -> str:
@@ -63,6 +81,13 @@ class ServerEntry(msgspec.Struct, frozen=True):
     def allows_tool(self, tool: str) -> bool:
         """Return whether the entry's switches allow a tool of the server; the last match decides."""
         return next((enabled for glob, enabled in reversed(self.tools) if fnmatchcase(tool, glob)), True)
+
+
+def confinement(sandbox: bool, network: bool) -> str:
+    """Return where a local server runs, for people."""
+    if not sandbox:
+        return "outside the sandbox, with your rights"
+    return f"in the sandbox, {'with' if network else 'without'} network access"
 
 
 def read_switches(value: Mapping[str, bool] | Sequence[str] | None) -> ToolSwitches:

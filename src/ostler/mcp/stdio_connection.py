@@ -143,6 +143,7 @@ async def _connect(
         launch,
         messages,
         cancel_method=MCP_CANCEL,
+        accept_batches=True,
         on_stderr=on_stderr,
         on_invalid_line=lambda line: count_invalid_line(),
         open=open,

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from ostler.core.errors import ToolError
 from ostler.core.events import PrefixBuilt
 from ostler.core.protocols import BackendContext, Tool, Workspace
+from ostler.core.session_view import latest_event
 from ostler.core.tools import ToolCall, ToolSpec
-from ostler.journal.active_records import latest_event
 from ostler.mcp.open_sources import forget_source, register_source
 from ostler.mcp.tool_search import (
     CALL_TOOL,
@@ -109,7 +110,10 @@ class McpToolHost(LocalToolHost):
     async def resolve(self, call: ToolCall) -> ResolvedCall:
         """Resolve a call; if it names a server that is being started for the first time, wait for its tools."""
         await self._mcp.wait_for(call.tool)
-        return await super().resolve(call)
+        try:
+            return await super().resolve(call)
+        except ToolError as error:
+            raise self._mcp.missing_tool_error(call.tool) or error from None
 
     async def aclose(self) -> None:
         if self._owns_mcp:

@@ -17,6 +17,7 @@ MAX_IMAGE_CHARACTERS = 7_000_000  # base64, about 5 MB
 MAX_TEXT_CHARACTERS = 2_000_000  # base64
 MAX_DATA_BYTES = 50_000
 MAX_SUMMARY = 120
+MAX_SHOWN = 20_000
 _INVALID_BLOCK = "[an invalid content block was left out]"
 _TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml", "application/javascript"})
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -40,7 +41,7 @@ def convert_result(result: Mapping[str, Any], read_tool: str = "") -> ToolResult
         elif failed and encoded not in text and _is_richer(structured, text):
             text = f"{text}\n{encoded}"
     text = text or ("(image)" if images else "(no output)")
-    display = Display(_summary(text), (DisplayText(text, "error" if failed else "output"),))
+    display = Display(_summary(text), (DisplayText(_shown(text), "error" if failed else "output"),))
     if failed:
         return ToolResult("", "failed", text, display, images=images, fault=Fault("tool_failed", _summary(text)))
     return ToolResult("", "ok", text, display, _limited_data(structured), images)
@@ -127,6 +128,12 @@ def _text(value: Any) -> str:
 
 def _label(value: Any, limit: int = 80) -> str:
     return sanitise(value).replace("\n", " ")[:limit] if isinstance(value, str) else "unknown"
+
+
+def _shown(text: str) -> str:
+    """Return a text for the user, shortened: a giant line would fill the screen."""
+    left_out = len(text) - MAX_SHOWN
+    return text if left_out <= 0 else f"{text[:MAX_SHOWN]}… ({left_out:,} more characters)"
 
 
 def _summary(text: str) -> str:

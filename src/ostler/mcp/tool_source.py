@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ostler.core.errors import BackendError
+from ostler.core.errors import BackendError, ToolError
 from ostler.core.permission import Question, QuestionReply
 from ostler.core.protocols import BackendContext, Tool
 from ostler.mcp.approved_tools import ApprovedTools
@@ -135,11 +135,24 @@ class McpToolSource:
 
     async def wait_for(self, tool: str) -> None:
         """Wait for the first tool list of the server whose tool a call names, if it is being started."""
-        for name, server in self._servers.items():
-            prefix = self._prefixes[name]
-            named = tool.removeprefix("mcp__").replace("__", "_").replace(".", "_").startswith(f"{prefix}_")
-            if named and not server.tools and server.status.state == "starting":
+        for server in self._servers_without_tools(tool):
+            if server.status.state == "starting":
                 await server.start_in_background()
+
+    def missing_tool_error(self, tool: str) -> ToolError | None:
+        """Return why a tool does not exist, if its name is that of a server whose tools are not known."""
+        for server in self._servers_without_tools(tool):
+            status = server.status
+            if status.state in ("failed", "disabled"):
+                state = "is disabled" if status.state == "disabled" else f"failed: {status.detail}"
+                return ToolError(f"the MCP server {status.name} {state}", code="server_failed")
+        return None
+
+    def _servers_without_tools(self, tool: str) -> list[McpServer]:
+        """Return the servers without known tools whose name a tool's name begins with."""
+        name = tool.removeprefix("mcp__").replace("__", "_").replace(".", "_")
+        servers = self._servers.items()
+        return [server for key, server in servers if name.startswith(f"{self._prefixes[key]}_") and not server.tools]
 
     async def aclose(self) -> None:
         """Stop all servers; nothing of them is left afterwards."""

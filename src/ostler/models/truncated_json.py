@@ -8,7 +8,7 @@ from ostler.models.loose_json import LooseJsonError
 
 _STRUCTURAL_CHAR = re.compile(r'["{}\[\]]')
 _IN_STRING = re.compile(r'["\\]')
-_PARTIAL_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_PARTIAL_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")  # after pairs, which are complete
 _PARTIAL_WORD = re.compile(r"[\w.+-]+\Z")
 _CLOSERS = {"{": "}", "[": "]"}
 _MAX_LENGTH = 1_000_000
@@ -59,7 +59,7 @@ def _string_end(text: str, start: int) -> int:
 def _completions(text: str, in_string: bool) -> list[str]:
     """Return candidates for the innermost incomplete part: as a value, as a key without one, or removed."""
     if in_string:
-        text = _PARTIAL_ESCAPE.sub("", text) + '"'
+        text = _PARTIAL_ESCAPE.sub(r"\1", text) + '"'
         return [text, f"{text}:null", text[: text.rfind(",")] if "," in text else text]
     text = _PARTIAL_WORD.sub("null", text.rstrip())
     return [text, f"{text}null", f"{text}:null", text.rstrip(",")]

@@ -59,6 +59,22 @@ def evaluate_permission(
     return Verdict(steps[-1].action, steps, once_only=permission.dangerous)
 
 
+def evaluate_read_only(
+    permission: Permission,
+    policy: Policy,
+    *,
+    origin: CallOrigin = "model",
+    grants: Sequence[Rule] = (),
+    restrictions: Sequence[Sequence[Rule]] = (),
+) -> Verdict | None:
+    """Return the verdict that allows a command with the workspace read-only, as in a non-interactive run, or None."""
+    if not permission.may_run_read_only:
+        return None
+    confined = msgspec.structs.replace(policy, allow_sandboxed=True)
+    verdict = evaluate_permission(permission, confined, origin=origin, grants=grants, restrictions=restrictions)
+    return verdict if verdict.action == "allow" else None
+
+
 def needs_to_approve(
     permission: Permission,
     policy: Policy,

@@ -9,7 +9,7 @@ import msgspec
 from ostler.core.background_job import BackgroundJob
 from ostler.core.errors import ToolError
 from ostler.processes.output import SpillFile
-from ostler.processes.pipes import InputPipe, OutputPipe
+from ostler.processes.pipes import CommandPipe, InputPipe, OpenInputPipe, OutputPipe
 from ostler.processes.running_command import RunningCommand, SpawnerSource, SpawnRequest, launch
 from ostler.text.truncate import HeadTail
 
@@ -34,6 +34,7 @@ class _BackgroundCommand:
         self.stopped = False
         self.unread = _new_buffer()
         self.pipe = OutputPipe(self.feed)
+        self.input: CommandPipe | None = None
         self.command: RunningCommand
 
     def feed(self, chunk: bytes) -> None:
@@ -47,6 +48,7 @@ class _BackgroundCommand:
     def state(self) -> BackgroundJob:
         if self.ended_at is None and self.command.has_ended:
             self.pipe.drain()
+            self.close_input()
             self.ended_at = time.monotonic()
         code = self.command.exit_code
         state: Literal["running", "exited", "killed"] = "running" if not self.command.has_ended else "exited"
@@ -55,11 +57,16 @@ class _BackgroundCommand:
         seconds = (self.ended_at or time.monotonic()) - self.started_at
         return BackgroundJob(self.id, self.text, state, code, seconds, self.log.path)
 
+    def close_input(self) -> None:
+        if self.input is not None:
+            self.input.close()
+
     async def stop(self, grace: float) -> None:
         if not self.command.has_ended:
             self.stopped = True
             await self.command.stop(grace)
         self.command.close()
+        self.close_input()
         self.pipe.drain()
         self.log.close()
         self.state()
@@ -73,21 +80,24 @@ class BackgroundCommands:
         self._max_running = max_running
         self._count = 0
 
-    async def start(self, source: SpawnerSource, request: SpawnRequest, text: str, log_dir: str) -> str:
+    async def start(
+        self, source: SpawnerSource, request: SpawnRequest, text: str, log_dir: str, *, interactive: bool = False
+    ) -> str:
+        """Start a command and return its id. With `interactive`, `write` can send text to it."""
         if sum(not job.command.has_ended for job in self._jobs.values()) >= self._max_running:
             hint = "stop one first"
             raise ToolError(f"{self._max_running} background commands are already running", code="too_many", hint=hint)
         self._count += 1
         job = _BackgroundCommand(f"bg{self._count}", text, SpillFile(log_dir, f"background-{self._count}.log"))
-        input_pipe = InputPipe(None)
+        job.input = OpenInputPipe() if interactive else InputPipe(None)
         try:
-            job.command = await launch(source, request, [input_pipe.child_end, job.pipe.child_end, job.pipe.child_end])
+            job.command = await launch(source, request, [job.input.child_end, job.pipe.child_end, job.pipe.child_end])
         except BaseException:
             job.pipe.close()
+            job.close_input()
             job.log.close()
             raise
-        finally:
-            input_pipe.close()
+        job.input.close_child_end()
         job.pipe.close_child_end()
         self._jobs[job.id] = job
         return job.id
@@ -99,6 +109,16 @@ class BackgroundCommands:
         job = self._find(id)
         state = job.state()
         return BackgroundOutput(job.take_unread(), state)
+
+    def write(self, id: str, data: bytes) -> None:
+        """Send data to the input of an interactive command. Raises `ToolError` if it cannot read it."""
+        job = self._find(id)
+        if not isinstance(job.input, OpenInputPipe) or job.state().state != "running":
+            raise ToolError(f"the command {id} reads no input", code="no_input")
+        try:
+            job.input.write(data)
+        except BufferError as error:
+            raise ToolError(str(error), code="no_input", hint="wait until it does, or stop it") from None
 
     async def wait(self, id: str, timeout: float | None = None) -> BackgroundJob:
         """Wait until the command has ended, or for `timeout` seconds."""

@@ -5,8 +5,8 @@ import contextlib
 import time
 from collections.abc import Iterator
 
+from ostler.core.commands import CommandResult
 from ostler.core.errors import ToolError
-from ostler.core.protocols import CommandResult
 from ostler.processes.output import CommandOutput
 from ostler.processes.pipes import CommandPipe, InputPipe, OutputPipe
 from ostler.processes.running_command import RunningCommand, SpawnerSource, SpawnRequest, launch

@@ -8,8 +8,8 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from ostler.core.commands import CommandResult
 from ostler.core.errors import ToolError
-from ostler.core.protocols import CommandResult
 from ostler.processes.command_environment import command_environment
 from ostler.processes.command_runner import GRACE, run_to_end
 from ostler.processes.output import MEMORY_CAP, CommandOutput, SpillFile

@@ -9,6 +9,7 @@ from collections.abc import Callable
 _CHUNK_BYTES = 64 * 1024
 _PIPE_BYTES = 1024 * 1024  # fewer wake-ups for a command that prints a lot
 _DRAIN_LIMIT = 4 * _PIPE_BYTES
+_MAX_UNWRITTEN_BYTES = 1024 * 1024
 
 
 class CommandPipe:
@@ -70,6 +71,33 @@ class OutputPipe(CommandPipe):
             return 0
         self._feed(chunk)
         return len(chunk)
+
+
+class OpenInputPipe(CommandPipe):
+    """The standard input of a command that stays open, so that text can be written while the command runs."""
+
+    def __init__(self) -> None:
+        self.child_end, self._own_end = os.pipe()
+        os.set_blocking(self._own_end, False)
+        self._unwritten = b""
+
+    def write(self, data: bytes) -> None:
+        """Write without waiting. Raises `BufferError` if the command does not read what it already got."""
+        if self._own_end < 0 or len(self._unwritten) + len(data) > _MAX_UNWRITTEN_BYTES:
+            raise BufferError("the command does not read its input")
+        self._unwritten += data
+        asyncio.get_running_loop().add_writer(self._own_end, self._flush)
+
+    def _flush(self) -> None:
+        try:
+            self._unwritten = self._unwritten[os.write(self._own_end, self._unwritten[:_CHUNK_BYTES]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # the command closed its input
+            self.close()
+            return
+        if not self._unwritten:
+            asyncio.get_running_loop().remove_writer(self._own_end)
 
 
 class InputPipe(CommandPipe):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler.core.background_job import BackgroundJob
+from ostler.core.commands import CommandResult
 from ostler.core.errors import ToolError
-from ostler.core.protocols import CommandResult
 from ostler.processes.background_commands import BackgroundCommands, BackgroundOutput
 from ostler.processes.command_environment import command_environment
 from ostler.processes.command_runner import CANCEL_GRACE, GRACE, add_note, run_to_end
@@ -127,17 +127,24 @@ class SessionProcesses:
         cwd: str = "",
         env: Mapping[str, str] | None = None,
         policy: SandboxPolicy | None = None,
+        script: str = "",
+        interactive: bool = False,
     ) -> str:
-        """Start a shell command in the background and return its id. It ends when its last process has ended."""
+        """Start a shell command in the background and return its id. It ends when its last process has ended.
+
+        A `script` is run instead and gets the command as its first argument. `interactive` keeps the input open.
+        """
         active_policy = policy or self._policy
         sandbox = await self._sandbox(active_policy)
         request = self._request(command, sandbox, cwd, env, linger=True)
+        if script:
+            request = msgspec.structs.replace(request, argv=[_shell(), "-c", script, "bash", command])
         unlocked = sandbox.unlocked_paths()
         if sandbox.guard:
             await sandbox.guard.command_started()
         try:
             id = await self._background.start(
-                self._spawner_source(active_policy), request, command, self._spill_folder()
+                self._spawner_source(active_policy), request, command, self._spill_folder(), interactive=interactive
             )
         except BaseException:
             if sandbox.guard:
@@ -195,6 +202,10 @@ class SessionProcesses:
 
     def _restore_unlocked(self, unlocked: UnlockedPaths | None) -> None:
         self._pending_notes += unlocked.restore() if unlocked else ()
+
+    def write_background(self, id: str, data: bytes) -> None:
+        """Send data to the input of a command that was started as interactive. Raises `ToolError`."""
+        self._background.write(id, data)
 
     def list_background(self) -> list[BackgroundJob]:
         return self._background.list()

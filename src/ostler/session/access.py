@@ -29,8 +29,14 @@ class SessionAccess(Protocol):
     def set_option(self, option_id: str, value: str) -> bool:
         """Set an option. Return False if it is not one of these. Raises `UsageError` for an unknown value."""
 
+    def owns(self, option_id: str, value: str) -> bool:
+        """Return whether this is one of the session's own options, also if the user cannot choose it here."""
+
     def restore(self, options: Mapping[str, str]) -> Sequence[str]:
-        """Set the recorded options of a resumed session. Return a warning for each that no longer exists."""
+        """Set the recorded options of a resumed session. Return a warning for each that no longer exists.
+
+        Raises `UsageError` if a non-interactive session would be less restricted without it.
+        """
 
 
 class FixedAccess:
@@ -55,6 +61,9 @@ class FixedAccess:
         return ()
 
     def set_option(self, option_id: str, value: str) -> bool:
+        return False
+
+    def owns(self, option_id: str, value: str) -> bool:
         return False
 
     def restore(self, options: Mapping[str, str]) -> Sequence[str]:

@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from ostler.core.errors import BackendError, Fault, JournalError, OstlerError
 from ostler.core.events import Event, Notice, ToolCalled, ToolFinished, ToolStarted, Waiting
-from ostler.core.protocols import BackendContext, Records, ToolRunner
+from ostler.core.protocols import BackendContext, ToolRunner
+from ostler.core.session_view import Records
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.core.undo import WHOLE_WORKSPACE
 from ostler.session.checkpointing import Checkpointer, WorkCheckpoint

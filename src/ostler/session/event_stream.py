@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from ostler.core.events import Envelope
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.session.transient_state import TransientState
 
 MAX_QUEUED_EVENTS = 4096

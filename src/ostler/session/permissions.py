@@ -10,7 +10,13 @@ from ostler.core.permission import Decision, Need, Permission, Rule, Verdict
 from ostler.core.protocols import StandingRules
 from ostler.core.tools import CallOrigin
 from ostler.policy.permission_rules import restricts_key
-from ostler.policy.verdict import NON_INTERACTIVE_STEP, Policy, evaluate_permission, needs_to_approve
+from ostler.policy.verdict import (
+    NON_INTERACTIVE_STEP,
+    Policy,
+    evaluate_permission,
+    evaluate_read_only,
+    needs_to_approve,
+)
 from ostler.session.pending_answers import PendingAnswers
 
 
@@ -95,13 +101,19 @@ class PermissionDecider:
             return self._deny(permission, verdict)
         if permission.is_approved and not verdict.once_only:
             return Decision("allow", by="person", reason="you allowed this when the agent showed it")
+        if confined := evaluate_read_only(
+            permission, self.policy, origin=origin, grants=grants(), restrictions=restrictions
+        ):
+            return Decision("allow", reason=confined.reason, read_only=True)
         needs = needs_to_approve(permission, self.policy, origin=origin, grants=grants(), restrictions=restrictions)
         asked = _mark_validation(permission) if origin == "validation" else permission
-        return await self._ask(msgspec.structs.replace(asked, needs=needs), verdict.once_only, evaluate)
+        asked = msgspec.structs.replace(asked, needs=needs, may_run_read_only=False)
+        return await self._ask(asked, verdict.once_only, evaluate)
 
     def _deny(self, permission: Permission, denial: Verdict) -> Decision:
         non_interactive = denial.steps[-1].name == NON_INTERACTIVE_STEP and denial.steps[-2].action == "ask"
         decision = Decision("deny", by="nobody" if non_interactive else "policy", reason=denial.reason)
+        permission = msgspec.structs.replace(permission, may_run_read_only=False)
         self._emit(PermissionDecided(self._new_id("ask"), permission, decision))
         return decision
 

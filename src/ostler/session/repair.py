@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Sequence
 
 from ostler.core.events import Event, MessageDone, Notice, PermissionDecided, QuestionAnswered, ToolFinished, TurnEnded
 from ostler.core.permission import Decision, QuestionReply
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.core.tools import ToolResult
 from ostler.session.state import SessionState
 

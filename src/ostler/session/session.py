@@ -26,7 +26,8 @@ from ostler.core.events import (
 )
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
 from ostler.core.prompt import Prompt
-from ostler.core.protocols import Backend, Journal, Records, StandingRules, ToolRunner
+from ostler.core.protocols import Backend, Journal, RepeatableTools, StandingRules, ToolRunner
+from ostler.core.session_view import Records
 from ostler.core.sessions import SessionChange, SessionInfo, SessionStart
 from ostler.core.tools import ChildTask, ToolCall, ToolResult, ToolSpec
 from ostler.core.undo import Undo
@@ -153,7 +154,8 @@ class LocalSession:
         """Continue the turn that the journal holds, or end it if the backend cannot continue it."""
         from ostler.session.takeover import prepare_takeover  # imported late: rarely needed
 
-        if turn := prepare_takeover(self.state, self.emit):
+        repeats = self._tools.repeats if isinstance(self._tools, RepeatableTools) else lambda call: False
+        if turn := prepare_takeover(self.state, self.emit, repeats):
             self._turn_state.resume_turn()
             self._report_state()
             # An own checkpoint, because that of the same turn in the earlier process must stay.
@@ -195,6 +197,10 @@ class LocalSession:
         """Stream the persisted events after `since`, the current transient state, then new events."""
         return self._stream.subscribe(min(since, self._seq))
 
+    async def wait_saved(self) -> None:
+        """Wait until all events so far are on disk. Raises `JournalError`."""
+        await self._journal_sync.wait_synced()
+
     async def aclose(self) -> None:
         """Cancel the running turn and all calls, then close backend, tools, subscriptions and journal."""
         if self._closing:
@@ -209,7 +215,8 @@ class LocalSession:
     async def release(self) -> None:
         """Close the session like `aclose`, but do not end the running turn, so that another process can take it over.
 
-        Calls that do not finish by themselves get no result; the process that takes over records them as unknown.
+        Calls that do not finish by themselves get no result; the process that takes over repeats them if the tools
+        can, and else records them as unknown.
         """
         self._call_runner.releasing = True
         if self._turn and not self._closing:
@@ -271,6 +278,10 @@ class LocalSession:
 
     def unsent_notes(self) -> Sequence[str]:
         return self._unsent_notes.take(self._access.instructions())
+
+    def skip_revert_note(self) -> None:
+        """Do not describe reverted prompts to the backend, which has reverted them too."""
+        self._unsent_notes.skip_reverts()
 
     async def run_tool(self, call: ToolCall) -> ToolResult:
         if call.origin != "person" and (rules := self._access.call_rules()):

@@ -71,7 +71,9 @@ class SessionChanges:
         before = len(session.records())
         session.emit(Reverted(revert.to_seq))
         removed = len(session.records()) <= before  # otherwise it restored reverted events
-        if not await self._backend.apply(revert) and removed:
+        if await self._backend.apply(revert):
+            session.skip_revert_note()
+        elif removed:
             text = f"reverted here, but {session.info.backend} still has the messages in its context"
             session.emit(Notice("warning", text))
         return True

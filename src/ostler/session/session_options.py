@@ -33,9 +33,8 @@ class SessionOptions:
             self._emit(Notice("warning", warning))
         for name, value in requested.items():
             self._access.set_option(name, value)
-        own = {option.id: option for option in self._access.options()}
         options = {**self._state.options, **requested}
-        others = {name: value for name, value in options.items() if not (name in own and own[name].accepts(value))}
+        others = {name: value for name, value in options.items() if not self._access.owns(name, value)}
         return {name.removeprefix(f"{_short_name(backend)}."): value for name, value in others.items()}
 
     @property
@@ -47,7 +46,7 @@ class SessionOptions:
         """Record the requested options. Raises `UsageError` if neither the session nor the opened backend has one."""
         known = [option.id for option in self.merge(info).options]
         for name, value in requested.items():
-            if value and name not in known:
+            if value and name not in known and not self._access.owns(name, value):
                 hint = f"available: {', '.join(known)}" if known else "it has no options"
                 raise UsageError(f"{info.backend} has no option {name[:80]!r}", hint=hint)
             if self._state.options.get(name) != value:

@@ -34,7 +34,7 @@ from ostler.core.events import (
     UsageReported,
 )
 from ostler.core.permission import Rule
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.core.sessions import SessionInfo
 from ostler.core.tools import CallOrigin, Todo, ToolCall
 from ostler.journal.active_records import ActiveRecords

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ostler.core.events import Event, Reminded, Reverted, ToolCalled, ToolFinished, TurnStarted
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.core.tools import ToolCall
 
 MAX_QUOTED = 200  # characters of a reverted prompt
@@ -18,6 +18,7 @@ class UnsentNotes:
         self._records = records
         self._active_records = active_records
         self._seen_seq = max((records[index].seq for index in _last(records, "turn_ended")), default=0)
+        self._known_reverts = 0
         self._user_calls: dict[str, ToolCall] = {}
         self._instructions = ""
 
@@ -28,6 +29,10 @@ class UnsentNotes:
             self._seen_seq = self._records[len(self._records) - 1].seq
         return notes
 
+    def skip_reverts(self) -> None:
+        """Note that the backend has reverted its own history to the same point."""
+        self._known_reverts = self._records[len(self._records) - 1].seq
+
     def _instruction_note(self, instructions: str) -> Iterator[str]:
         if instructions != self._instructions:
             self._instructions = instructions
@@ -35,7 +40,7 @@ class UnsentNotes:
 
     def _revert_note(self) -> Iterator[str]:
         """Yield a note that quotes the prompts which were reverted since the last call and not restored."""
-        new = range(self._records.index_after(self._seen_seq), len(self._records))
+        new = range(self._records.index_after(max(self._seen_seq, self._known_reverts)), len(self._records))
         reverts = [self._records[index] for index in new if self._records.type_at(index) == "reverted"]
         if not reverts:
             return

@@ -20,6 +20,9 @@ from ostler.settings.validate import SchemaViolation, ValidatedConfig
 FILE_NAME = ".mcp.json"
 OPENCODE_FILE_NAMES = ("opencode.json", "opencode.jsonc")
 _OPENCODE_KEYS = ("type", "enabled", "command", "environment", "cwd", "url", "headers")
+_OAUTH_KEYS = {"clientId": "client_id", "clientSecret": "client_secret", "scope": "scope", "scopes": "scope"} | {
+    "callbackPort": "redirect_port"
+}
 _TYPES = {"stdio": "local", "http": "remote", "streamable-http": "remote", "streamableHttp": "remote", "sse": "sse"}
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^{}]*)?\}")
 
@@ -84,8 +87,7 @@ def _opencode_servers_path(value: Any) -> KeyPath:
 def _convert_opencode(server: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry of OpenCode in Ostler's form. Its references (`{env:NAME}`) are the same."""
     entry = {key: server[key] for key in _OPENCODE_KEYS if key in server}
-    if "oauth" in server:
-        entry["oauth"] = server["oauth"] is not False
+    entry |= _convert_oauth(server)
     if server.get("disabled") is True:
         entry["enabled"] = False
     timeout = server.get("timeout")
@@ -105,9 +107,20 @@ def _convert(server: Mapping[str, Any]) -> dict[str, Any]:
     for key, name in (("env", "environment"), ("url", "url"), ("headers", "headers"), ("timeout", "timeout_ms")):
         if key in server:
             entry[name] = server[key]
+    entry |= _convert_oauth(server)
     if server.get("disabled") is True:
         entry["enabled"] = False
     return {key: _convert_references(value) for key, value in entry.items()}
+
+
+def _convert_oauth(server: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the OAuth settings of an entry; keys that Ostler does not know are left out."""
+    oauth = server.get("oauth")
+    if isinstance(oauth, dict):
+        found = {_OAUTH_KEYS[key]: value for key, value in oauth.items() if key in _OAUTH_KEYS}
+        scope = found.get("scope")
+        return {"oauth": {**found, "scope": " ".join(map(str, scope))} if isinstance(scope, list) else found}
+    return {"oauth": False} if oauth is False else {}
 
 
 def _convert_references(value: Any) -> Any:

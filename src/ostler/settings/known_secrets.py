@@ -1,5 +1,6 @@
 """Collects the secret values in use (keys, headers, URLs, environment) so that they can be masked."""
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
@@ -68,3 +69,10 @@ def secrets_in_url(url: str) -> Iterator[str]:
     if parts:
         yield parts["password"] or ""
         yield from (unquote(pair.partition("=")[2]) for pair in (parts["query"] or "").split("&"))
+
+
+def contains_secret(settings: Settings, api_key: str, text: str) -> bool:
+    """Return whether a prompt contains a known secret."""
+    from ostler.text.secret_masker import SecretMasker
+
+    return SecretMasker(secrets_in_use(settings, os.environ, api_key)).mask(text) != text

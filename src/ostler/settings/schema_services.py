@@ -1,7 +1,7 @@
 """Schema of MCP servers, hooks, ACP agents, Agent Zero and Ostler's server."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -11,6 +11,30 @@ from ostler.settings.secret import Secret
 
 Argv = Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
+Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
+
+
+class OAuthConfig(ConfigSection, frozen=True):
+    """How Ostler logs in to a remote MCP server with OAuth.
+
+    client_id: Id of Ostler at the authorization server, if you registered it there; or the https URL of its metadata.
+    client_secret: Secret of this client, if it has one, preferably as {env:NAME}.
+    scope: Permissions to ask for, separated by spaces; the default is what the server names.
+    redirect_port: Port of http://127.0.0.1:PORT/callback, which a registered client needs; the default is a free port.
+    """
+
+    aliases: ClassVar[Mapping[str, str]] = {
+        "clientId": "client_id",
+        "clientSecret": "client_secret",
+        "scopes": "scope",
+        "callbackPort": "redirect_port",
+        "redirectPort": "redirect_port",
+    }
+
+    client_id: str = ""
+    client_secret: Secret | None = None
+    scope: str = ""
+    redirect_port: Port | None = None
 
 
 class McpConfig(ConfigSection, frozen=True):
@@ -23,7 +47,7 @@ class McpConfig(ConfigSection, frozen=True):
     cwd: Working directory of a local server; the default is the workspace if it is trusted, else the config's folder.
     url: URL of a remote server (streamable HTTP).
     headers: HTTP headers for a remote server, for example Authorization with {env:NAME}.
-    oauth: Settings for OAuth, which is not supported; false if the server needs none.
+    oauth: Settings for `ostler mcp login`; false if Ostler must not log in to the server.
     timeout_ms: Milliseconds to wait for the result of a call; progress restarts the time.
     start_timeout_ms: Milliseconds to wait for the start of the server.
     required: Whether a session waits for the server and fails without it.
@@ -41,7 +65,7 @@ class McpConfig(ConfigSection, frozen=True):
     cwd: str = ""
     url: str = ""
     headers: dict[str, Secret] = msgspec.field(default_factory=dict)
-    oauth: bool | dict[str, Any] = False
+    oauth: bool | OAuthConfig = True
     timeout_ms: PositiveInt | None = None
     start_timeout_ms: PositiveInt | None = None
     required: bool = False
@@ -232,17 +256,25 @@ class ServerLimitsConfig(ConfigSection, frozen=True):
 
 
 class ServerConfig(ConfigSection, frozen=True):
-    """Settings of Ostler's server (not used yet).
+    """Settings of `ostler serve`.
 
     bind: Address to listen on, as host:port.
     tls: TLS certificate; required for connections from other machines.
     origins: Web origins that may connect.
-    store: Where sessions are stored: a SQLite file, or a postgresql:// URL.
+    models: Models that users may choose, by name; all if it is empty.
+    store: The SQLite file with sessions, users and tokens.
+    heartbeat_seconds: Seconds without another message after which a client gets a heartbeat, at most 10.
+    host_wait_seconds: Seconds that a tool call waits for a client that is not connected.
+    call_seconds: Seconds that a tool call may take on the client.
     limits: Limits for one user.
     """
 
     bind: str = "127.0.0.1:8034"
     tls: ServerTlsConfig | None = None
     origins: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     store: Secret | None = None
+    heartbeat_seconds: Annotated[float, msgspec.Meta(gt=0, le=10)] | None = None
+    host_wait_seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    call_seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
     limits: ServerLimitsConfig = ServerLimitsConfig()

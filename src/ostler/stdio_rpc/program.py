@@ -161,6 +161,7 @@ async def start_program(
     mirror: Mirror | None = None,
     on_invalid_line: Callable[[bytes], None] | None = None,
     cancel_method: str = ACP_CANCEL,
+    accept_batches: bool = False,
     on_stderr: Callable[[bytes], None] = lambda data: None,
     open: OpenProgram = open_program,
 ) -> RpcProgram:
@@ -189,7 +190,12 @@ async def start_program(
             on_invalid_line(line)
 
     process.peer = JsonRpcPeer(
-        process.send, handler, mirror=mirror, on_invalid_line=handle_invalid_line, cancel_method=cancel_method
+        process.send,
+        handler,
+        mirror=mirror,
+        on_invalid_line=handle_invalid_line,
+        cancel_method=cancel_method,
+        accept_batches=accept_batches,
     )
     process._reader_task = asyncio.ensure_future(process.read())
     return process

@@ -1,8 +1,8 @@
-"""Starts logging for this process, with one extra file per session."""
+"""Starts logging for this process: with one extra file per session, or to the file of a server."""
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,6 +39,22 @@ def _get_handler(settings: Settings, extra_secrets: tuple[str, ...]) -> LogHandl
     logger.setLevel(logs.level.upper())
     logger.addHandler(handler)
     return handler
+
+
+def add_log_file(settings: Settings, file: Path, loggers: Sequence[str], *extra_secrets: str) -> Callable[[], None]:
+    """Write what these loggers log to a file, with secrets masked. Return a function that ends this."""
+    logs = settings.config.logs
+    handler = LogHandler(LogFile(file, logs.max_mb * MB, logs.keep), lambda: _make_redact(settings, extra_secrets))
+    for name in loggers:
+        logging.getLogger(name).setLevel(logs.level.upper())
+        logging.getLogger(name).addHandler(handler)
+
+    def end() -> None:
+        for name in loggers:
+            logging.getLogger(name).removeHandler(handler)
+        handler.close()
+
+    return end
 
 
 def _make_redact(settings: Settings, extra_secrets: tuple[str, ...]) -> Callable[[str], str]:

@@ -9,7 +9,7 @@ from typing import Self
 
 from ostler.core.errors import UsageError
 from ostler.core.events import Envelope, PrefixBuilt, SessionOpened
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.journal.active_records import ActiveRecords
 from ostler.journal.conversation import ConversationMessage, read_conversation
 from ostler.journal.file_journal import read_journal

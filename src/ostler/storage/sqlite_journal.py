@@ -11,7 +11,7 @@ from contextlib import suppress
 import msgspec
 
 from ostler.core.errors import JournalError
-from ostler.core.events import Envelope, SessionOpened, ToolFinished, TurnEnded, TurnStarted, UnknownEvent
+from ostler.core.events import Envelope, Queued, SessionOpened, ToolFinished, TurnEnded, TurnStarted, UnknownEvent
 from ostler.journal import record_codec
 from ostler.journal.conversation import ConversationReader
 from ostler.journal.record_codec import NewerFormatError
@@ -243,5 +243,7 @@ def insert_record(db: sqlite3.Connection, key: int, envelope: Envelope, line: by
             db.execute("UPDATE sessions SET open_turn = ? WHERE key = ?", [turn_id, key])
         case TurnEnded():
             db.execute("UPDATE sessions SET open_turn = '' WHERE key = ?", [key])
+        case Queued(_, prompts):
+            db.execute("UPDATE sessions SET waiting = ? WHERE key = ?", [len(prompts), key])
         case _:
             pass

@@ -29,7 +29,8 @@ CREATE TABLE pairings(
   id TEXT PRIMARY KEY, user TEXT NOT NULL REFERENCES users(name), hash BLOB NOT NULL, expires REAL NOT NULL,
   token_lifetime REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 """
-MIGRATIONS = (_SESSIONS, _ACCOUNTS)  # the n-th script makes schema n; a published script is never changed
+_WAITING = "ALTER TABLE sessions ADD COLUMN waiting INTEGER NOT NULL DEFAULT 0"
+MIGRATIONS = (_SESSIONS, _ACCOUNTS, _WAITING)  # the n-th script makes schema n; a published script is never changed
 
 
 def migrate(db: sqlite3.Connection, name: str) -> None:

@@ -17,7 +17,7 @@ from ostler.journal import record_codec
 from ostler.journal.conversation import ConversationReader
 from ostler.journal.fork import NOT_FORKED
 from ostler.journal.journal_store import LAST, check_session_id, new_session_id
-from ostler.journal.session_meta import SessionMeta
+from ostler.journal.session_meta import SessionMeta, format_time
 from ostler.storage.sqlite_database import SqliteDatabase
 from ostler.storage.sqlite_journal import ClaimedSession, SqliteJournal, SqliteRecords, insert_record
 from ostler.storage.sqlite_words import add_words, find_words, remove_words
@@ -38,8 +38,8 @@ class SqliteSessions:
         return SqliteStore(self, owner)
 
     def interrupted(self) -> Sequence[InterruptedSession]:
-        """Return the sessions whose turns can be taken over, oldest first; tasks of subagents are not among them."""
-        where = "open_turn != '' AND NOT is_child ORDER BY changed"
+        """Return the sessions that can be taken over, oldest first; tasks of subagents are not among them."""
+        where = "(open_turn != '' OR waiting) AND NOT is_child ORDER BY changed"
         query = f"SELECT key, holder, owner, id, root FROM sessions WHERE {where}"
         rows = self.database.read(lambda db: db.execute(query).fetchall())
         return [InterruptedSession(*row) for key, holder, *row in rows if not self.is_open(key, holder)]
@@ -156,6 +156,9 @@ class SqliteStore:
         if not self._database.write(lambda db: db.execute(update, [root, manifest, session_id, self.owner]).rowcount):
             raise _not_found(session_id)
 
+    def summary(self, session_id: str) -> SessionSummary:
+        return _summary(*self._require("meta, changed", session_id))
+
     def host(self, session_id: str) -> tuple[str, bytes]:
         root, manifest = self._require("root, manifest", session_id)
         return root, bytes(manifest or b"")
@@ -228,14 +231,19 @@ def delete_sessions(db: sqlite3.Connection, keys: Sequence[int]) -> None:
 def _list(db: sqlite3.Connection, query: SessionQuery, where: str, values: list[str]) -> list[SessionSummary]:
     if query.text:
         keys = find_words(db, query.text, where, values, query.limit)
-        rows = [db.execute("SELECT meta FROM sessions WHERE key = ?", [key]).fetchone() for key in keys]
+        rows = [db.execute("SELECT meta, changed FROM sessions WHERE key = ?", [key]).fetchone() for key in keys]
     else:
         order = "ORDER BY s.changed DESC, s.id DESC LIMIT ?"
         rows = db.execute(
-            f"SELECT s.meta FROM sessions s WHERE {where} AND NOT s.is_child {order}", [*values, query.limit]
+            f"SELECT s.meta, s.changed FROM sessions s WHERE {where} AND NOT s.is_child {order}", [*values, query.limit]
         ).fetchall()
-    metas = [msgspec.json.decode(meta, type=SessionMeta) for (meta,) in rows]
-    return [SessionSummary(m.id, m.cwd, m.title, m.started, m.changed, m.turns) for m in metas]
+    return [_summary(*row) for row in rows]
+
+
+def _summary(meta: bytes, changed: float) -> SessionSummary:
+    """Return the entry of a session; one that was never opened has only the time of its creation."""
+    m, created = msgspec.json.decode(meta, type=SessionMeta), format_time(changed)
+    return SessionSummary(m.id, m.cwd, m.title, m.started or created, m.changed or created, m.turns)
 
 
 def _insert_copy(db: sqlite3.Connection, row: list[Any], copied: Sequence[Envelope]) -> None:
@@ -248,7 +256,7 @@ def _insert_copy(db: sqlite3.Connection, row: list[Any], copied: Sequence[Envelo
     for envelope in copied:
         insert_record(db, cursor.lastrowid or 0, envelope, record_codec.encode(envelope))
         add_words(db, cursor.lastrowid or 0, envelope, conversation)
-    db.execute("UPDATE sessions SET open_turn = '' WHERE id = ?", [row[0]])  # a copy is not taken over
+    db.execute("UPDATE sessions SET open_turn = '', waiting = 0 WHERE id = ?", [row[0]])  # a copy is not taken over
 
 
 def _check_project(session_id: str, stored_project: str, root: str, *, project: str) -> str:

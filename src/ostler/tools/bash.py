@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from ostler.core.background_job import BackgroundJob
+from ostler.core.commands import BackgroundJobs, CommandRequest, CommandResult
 from ostler.core.display import Display, DisplayFields, DisplayText
-from ostler.core.errors import ToolError
+from ostler.core.errors import WRITE_DENIED, Fault, ToolError
 from ostler.core.permission import Need, Permission
-from ostler.core.protocols import BackgroundJobs, CommandRequest, CommandResult, ToolContext, Workspace
+from ostler.core.protocols import ToolContext, Workspace
 from ostler.core.tools import ResultStatus, ToolResult
 from ostler.tools.base_tool import BaseTool
 
@@ -24,6 +25,7 @@ _INTERACTIVE_EDITORS = frozenset({"vim", "vi", "nvim", "view", "vimdiff", "rvim"
 _BATCH_OPTIONS = ("-c", "-e", "-E", "-S", "-s", "+", "-h", "--")
 _TEMPORARY_FOLDERS = ("/tmp/", "/var/tmp/", "/dev/shm/")  # outside the workspace, so asked about as such
 _MAX_MATCHES = 1000  # of a file pattern, as files that may be read
+READ_ONLY_NOTE = "[the workspace was read-only; if the command must write there, call bash again with write: true]"
 SAFE_DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom")
 
 
@@ -33,6 +35,7 @@ class BashParams(msgspec.Struct):
     reason: Annotated[str, msgspec.Meta(description="reason, shown to the user")] = ""
     background: Annotated[bool, msgspec.Meta(description="run as a background job")] = False
     network: Annotated[bool, msgspec.Meta(description="needs network access")] = False
+    write: Annotated[bool, msgspec.Meta(description="must write in the workspace")] = False
     action: Annotated[
         Literal["run", "list", "read", "stop"], msgspec.Meta(description="list jobs, or read or stop one")
     ] = "run"
@@ -43,6 +46,7 @@ class BashParams(msgspec.Struct):
 class BashTool(BaseTool[BashParams]):
     name = "bash"
     params = BashParams
+    unlisted = ("write",)
 
     def __init__(self, danger_patterns: tuple[str, ...] = (), blacklist_patterns: tuple[str, ...] = ()) -> None:
         self._danger_patterns = danger_patterns
@@ -65,7 +69,13 @@ class BashTool(BaseTool[BashParams]):
         )
         _reject_interactive_editor(analysis)
         needs = await _needs(params, analysis, workspace)
-        return Permission(f"run {params.command}", needs, _preview(params, analysis), reason=params.reason)
+        return Permission(
+            f"run {params.command}",
+            needs,
+            _preview(params, analysis),
+            reason=params.reason,
+            may_run_read_only=not (params.write or params.network),
+        )
 
     async def run(self, params: BashParams, context: ToolContext) -> ToolResult:
         if params.action != "run":
@@ -74,18 +84,26 @@ class BashTool(BaseTool[BashParams]):
         def show(text: str) -> None:
             context.progress(Display(params.command, (DisplayText(text, "output"),)))
 
-        request = CommandRequest(params.command, params.timeout, on_output=show, network=params.network)
+        request = CommandRequest(
+            params.command, params.timeout, on_output=show, network=params.network, read_only=context.read_only
+        )
         if params.background:
             job = await context.workspace.jobs.start(request)
-            return ToolResult("", "ok", f"Started job {job}.", Display(f"job {job}"), {"job": job})
+            note = f"\n{READ_ONLY_NOTE}" if context.read_only else ""
+            return ToolResult("", "ok", f"Started job {job}.{note}", Display(f"job {job}"), {"job": job})
         result = await context.workspace.run(request)
         display = Display(
             _exit_summary(params, result),
             (DisplayText(output, "output"),) if (output := _combined_output(result)) else (),
         )
         data = {**msgspec.to_builtins(result), "command": params.command}
+        is_denied = data.pop("write_denied")
         status: ResultStatus = "ok" if result.exit_code == 0 else "failed"
-        return ToolResult("", status, _result_text(params, result), display, data)
+        text = _result_text(params, result)
+        if context.read_only and (is_denied or status == "failed"):
+            text = f"{text}\n{READ_ONLY_NOTE}"
+        fault = Fault(WRITE_DENIED, "the workspace was read-only") if is_denied and status == "failed" else None
+        return ToolResult("", status, text, display, data, fault=fault)
 
 
 def _reject_interactive_editor(analysis: "Analysis") -> None:
@@ -179,7 +197,7 @@ _SHOW_ONLY_NAMES = frozenset({"ls", "stat", "test", "[", "realpath", "basename",
 
 def _read_needs(analysis: "Analysis", parts: "Sequence[SimpleCommand]", workspace: Workspace) -> list[Need]:
     """Return a need for each file of the workspace that a command names, because it may show the content."""
-    parts = [part for part in parts if part.words[0] not in _SHOW_ONLY_NAMES]
+    parts = [part for part in parts if not _SHOW_ONLY_NAMES.intersection(part.words[:1])]
     named = [*analysis.input_paths, *analysis.script_paths, *(path for part in parts for path in part.paths)]
     matched = [path for part in parts for pattern in part.patterns for path in _first_matches(pattern)]
     written = set(analysis.redirected_paths)

@@ -6,10 +6,11 @@ from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
+from ostler.core.commands import CommandResult
 from ostler.core.display import Display, DisplayText
 from ostler.core.errors import PathError, ToolError
 from ostler.core.permission import Permission
-from ostler.core.protocols import CommandResult, ToolContext, Workspace
+from ostler.core.protocols import ToolContext, Workspace
 from ostler.core.tools import ToolResult
 from ostler.tools.base_tool import BaseTool
 from ostler.tools.git_ownership import belongs_to_work_tree, is_plain_repository, points_elsewhere

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ostler.core.display import Display, DisplayDiff, DisplayText
-from ostler.core.errors import Fault, ToolError
+from ostler.core.display import Display, DisplayDiff, DisplayFields, DisplayText
+from ostler.core.errors import WRITE_DENIED, Fault, ToolError
 from ostler.core.events import ToolCalled, ToolsChanged, ToolStarted
 from ostler.core.permission import Decision, Permission
 from ostler.core.protocols import BackendContext, Tool, Workspace
@@ -107,7 +107,25 @@ class LocalToolHost:
             return denied_result(call.id, decision, permission)
         if decision.hunks is not None:
             return await self._run_selected_hunks(resolved, call, permission, decision.hunks, context)
+        if decision.read_only:
+            return await self._run_read_only(resolved, call, permission, context)
         return await self._run(resolved, call, context)
+
+    async def _run_read_only(
+        self, resolved: ResolvedCall, call: ToolCall, permission: Permission, context: BackendContext
+    ) -> ToolResult:
+        """Run a command with the workspace read-only. If that makes it fail, ask whether to run it again and write."""
+        result = await self._run(resolved, call, context, read_only=True)
+        if not _is_write_denied(result):
+            return result
+        decision = await context.decide(_permission_to_write(permission))
+        if decision.answer == "allow":
+            return await self._run(resolved, call, context)
+        if decision.answer == "cancel":
+            return denied_result(call.id, decision, permission)
+        note = f"[the user did not allow the command to write: {decision.feedback or decision.reason or 'no reason'}]"
+        result = msgspec.structs.replace(result, for_model=f"{result.for_model}\n{note}")
+        return await self._after_call(resolved, result, context)
 
     async def _run_selected_hunks(
         self,
@@ -137,14 +155,22 @@ class LocalToolHost:
         call: ToolCall,
         context: BackendContext,
         transform: Callable[[ToolResult], ToolResult] = lambda result: result,
+        *,
+        read_only: bool = False,
     ) -> ToolResult:
         spec = resolved.tool.spec
-        started = ToolStarted(call.id, spec.name, spec.effects)
+        effects = spec.effects and not (read_only and self._interceptor is None)  # a hook may change something
+        started = ToolStarted(call.id, spec.name, effects)
         await context.record_start(started, files_only=await self._changes_files_only(spec))
-        result = await self._call_tool(resolved, call, context)
+        result = await self._call_tool(resolved, call, context, read_only=read_only)
         result = limit_output(
             _with_repair_notes(transform(result) if result.status == "ok" else result, resolved.notes)
         )
+        if read_only and _is_write_denied(result):  # it may run again
+            return result
+        return await self._after_call(resolved, result, context)
+
+    async def _after_call(self, resolved: ResolvedCall, result: ToolResult, context: BackendContext) -> ToolResult:
         if self._interceptor:
             await self._interceptor.after(resolved.call, result, context)
         return result
@@ -160,10 +186,13 @@ class LocalToolHost:
         if resolved.call.origin == "model" and not self._is_offered(name):
             raise ToolError(f"this agent does not have the tool {name}", code="no_such_tool", hint="use another tool")
 
-    async def _call_tool(self, resolved: ResolvedCall, call: ToolCall, context: BackendContext) -> ToolResult:
+    async def _call_tool(
+        self, resolved: ResolvedCall, call: ToolCall, context: BackendContext, *, read_only: bool
+    ) -> ToolResult:
         from ostler.tools.local_tool_context import LocalToolContext  # imported late: only a call needs it
 
-        tool_context = LocalToolContext(call, resolved.tool.spec.runs_in, self._workspace, context)
+        place = resolved.tool.spec.runs_in
+        tool_context = LocalToolContext(call, place, self._workspace, context, read_only=read_only)
         try:
             result = await resolved.tool.run(resolved.params, tool_context)
         except ToolError as error:
@@ -224,6 +253,17 @@ def denied_result(call_id: str, decision: Decision, permission: Permission) -> T
         reason = f"{', '.join(outside)}: {reason}"
     fault = Fault("outside_workspace" if outside else "denied", reason or text)
     return ToolResult(call_id, "denied", f"{text} {reason}".strip(), Display(reason or text), fault=fault)
+
+
+def _is_write_denied(result: ToolResult) -> bool:
+    return result.fault is not None and result.fault.code == WRITE_DENIED
+
+
+def _permission_to_write(permission: Permission) -> Permission:
+    """Return the permission to run a command again with a writable workspace; the preview says why."""
+    note = DisplayFields((("first run", "failed, because the workspace was read-only; now it could write there"),))
+    preview = msgspec.structs.replace(permission.preview, blocks=(*permission.preview.blocks, note))
+    return msgspec.structs.replace(permission, preview=preview, may_run_read_only=False)
 
 
 def _hook_denied_result(call_id: str, reason: str) -> ToolResult:

@@ -18,8 +18,17 @@ class LocalToolContext:
     the other may be on another machine. Anything else raises `TypeError`, because the tool's declaration is wrong.
     """
 
-    def __init__(self, call: ToolCall, place: ToolPlace, workspace: Workspace, context: BackendContext) -> None:
+    def __init__(
+        self,
+        call: ToolCall,
+        place: ToolPlace,
+        workspace: Workspace,
+        context: BackendContext,
+        *,
+        read_only: bool = False,
+    ) -> None:
         self.call_id = call.id
+        self.read_only = read_only
         self._tool_name = call.tool
         self._place = place
         self._workspace = workspace

@@ -30,6 +30,7 @@ class _ReadOnlyToolContext(msgspec.Struct, frozen=True):
 
     workspace: Workspace
     call_id: str = "diff"
+    read_only: bool = True
 
     def progress(self, display: Display) -> None:
         """Ignore it: there is no display."""

@@ -78,7 +78,9 @@ class JsonRpcPeer:
         max_line_bytes: int = MAX_LINE_BYTES,
         max_open_requests: int = MAX_OPEN_REQUESTS,
         cancel_method: str = ACP_CANCEL,
+        accept_batches: bool = False,
     ) -> None:
+        """With `accept_batches`, a line may be an array of frames; each of its requests is answered on its own."""
         self._send = send
         self._handler = handler
         self._mirror = mirror
@@ -87,6 +89,7 @@ class JsonRpcPeer:
         self._lines = LineSplitter(max_line_bytes, self._line_limit)
         self._max_open_requests = max_open_requests
         self._cancel_method = cancel_method
+        self._accept_batches = accept_batches
         self._last_id = 0
         self._pending: dict[Any, asyncio.Future[Any]] = {}
         self._response_limits: dict[int, tuple[int, bool]] = {}
@@ -193,6 +196,13 @@ class JsonRpcPeer:
             frame = self._decode_line(line)
         except InvalidJsonLine:
             return self._reject_line(line, PARSE_ERROR, "the line is not valid JSON")
+        if self._accept_batches and isinstance(frame, list) and frame:
+            for part in frame:
+                self._handle_frame(part, line)
+            return None
+        return self._handle_frame(frame, line)
+
+    def _handle_frame(self, frame: Any, line: bytes) -> None:
         if not isinstance(frame, dict):
             return self._reject_line(line, INVALID_REQUEST, "a frame must be a JSON object")
         method = frame.get("method")

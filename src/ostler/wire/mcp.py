@@ -12,6 +12,8 @@ LEGACY_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MAX_URI = 2000
 MAX_DESCRIPTION = 500
 MAX_ARGUMENTS = 50
+MAX_NAME = 100
+MAX_INSTRUCTIONS = 20_000
 META = "_meta"
 VERSION_META = "io.modelcontextprotocol/protocolVersion"
 CLIENT_META = "io.modelcontextprotocol/clientInfo"
@@ -21,6 +23,7 @@ SERVER_META = "io.modelcontextprotocol/serverInfo"
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
+URL_REQUIRED = -32042  # of version 2025-11-25: the user must open URLs before the request is repeated
 MODERN_ERRORS = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
 
 DISCOVER = "server/discover"
@@ -102,8 +105,11 @@ def request_meta(client: Mapping[str, str], capabilities: Mapping[str, Any]) -> 
 
 
 def read_tool(value: Any) -> ServerTool | None:
-    """Return a tool of a `tools/list` result, or None if it has no usable name."""
+    """Return a tool of a `tools/list` result, or None if it has no usable name or runs only as a task."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not value["name"].strip():
+        return None
+    execution = value.get("execution")
+    if isinstance(execution, dict) and execution.get("taskSupport") == "required":
         return None
     schema, hints = value.get("inputSchema"), value.get("annotations")
     hints = hints if isinstance(hints, dict) else {}
@@ -160,10 +166,10 @@ def _describe(era: Era, protocol: str, result: Mapping[str, Any], info: Any) -> 
     return ServerDescription(
         era,
         protocol,
-        _text(info.get("name")),
-        _text(info.get("version")),
+        _text(info.get("name"))[:MAX_NAME],
+        _text(info.get("version"))[:MAX_NAME],
         capabilities if isinstance(capabilities, dict) else {},
-        _text(instructions),
+        _text(instructions)[:MAX_INSTRUCTIONS],
     )
 
 

@@ -55,7 +55,7 @@ REMOTE_EVENTS: Mapping[type[e.KnownEvent], RemoteTreatment] = MappingProxyType(
         e.Reminded: "local",  # the client would send it to the server again as an unsent note
         e.Pruned: "positions",
         e.Compacted: "positions",
-        e.Reverted: "positions",
+        e.Reverted: "positions",  # an echo of the client's own change, or made by another client
         e.Renamed: "translate",  # may be an echo of the client's own change
         e.ChildStarted: "adopt",
         e.ChildProgress: "adopt",
@@ -69,8 +69,8 @@ REMOTE_EVENTS: Mapping[type[e.KnownEvent], RemoteTreatment] = MappingProxyType(
 
 ChangeTreatment = Literal["send", "local", "positions"]
 
-# `send`: passed to the server. `local`: done by the client's session alone. `positions`: not sent; the backend returns
-# False, so the session reverts its own log and says that the server still has the messages.
+# `send`: passed to the server. `local`: done by the client's session alone. `positions`: sent with the number of the
+# server's record instead of the client's.
 CHANGES: Mapping[type[s.SessionChange], ChangeTreatment] = MappingProxyType(
     {
         s.Steer: "send",

@@ -1,5 +1,6 @@
 """Index of the workspace's file names for fuzzy completion, built in a thread."""
 
+import asyncio
 import heapq
 import os
 import re
@@ -16,6 +17,7 @@ from ostler.workspace.gitignore import IgnoreRules
 MAX_PATHS = 500_000
 STALE_SECONDS = 10.0
 SEARCH_SECONDS = 0.15
+FIRST_SCAN_SECONDS = 0.05
 MAX_SEARCH_SECONDS = 2.0
 DEFAULT_LIMIT = 50
 MAX_COMPARED = 5000
@@ -60,6 +62,21 @@ class FileIndex:
             more = _find_hits(self._paths, _subsequence_matcher(lower), deadline, deadline if hits else last_deadline)
             hits = list(dict.fromkeys([*hits, *more]))
         return [name.path for name in heapq.nsmallest(limit, hits, key=lambda name: _rank(name, lower))]
+
+    async def search(self, query: str) -> list[str]:
+        """Return the paths for what a user typed. While the first scan is running, wait until something is found."""
+        if query.startswith(("/", "~/", "../")):
+            return await asyncio.to_thread(list_matching_paths, self._root, query)
+        found = await asyncio.to_thread(self._search_once, query)
+        while not found and not self.complete.is_set():
+            await asyncio.sleep(FIRST_SCAN_SECONDS)
+            found = await asyncio.to_thread(self._search_once, query)
+        return found
+
+    def _search_once(self, query: str) -> list[str]:
+        self.refresh()
+        self.complete.wait(FIRST_SCAN_SECONDS)
+        return self.find(query.removeprefix("./"))
 
     def _walk(self) -> None:
         first = not self._paths

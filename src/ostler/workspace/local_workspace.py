@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from ostler.core.commands import CommandRequest, CommandResult
 from ostler.core.errors import ToolError
-from ostler.core.protocols import (
-    CommandRequest,
-    CommandResult,
-    DirectoryEntry,
-    FileChange,
-    ResolvedPath,
-    TextFile,
-    WriteResult,
-)
+from ostler.core.protocols import DirectoryEntry, FileChange, ResolvedPath, TextFile, WriteResult
 from ostler.workspace import file_operations, listing
 from ostler.workspace.file_reading import STAT_FLAGS, read_all, read_up_to, stat_regular, to_text_file, version_of
 from ostler.workspace.gitignore import IgnoreRules

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler.core.background_job import BackgroundJob
+from ostler.core.commands import CommandRequest, CommandResult
 from ostler.core.errors import ToolError
-from ostler.core.protocols import CommandRequest, CommandResult
 from ostler.settings.home import find_home
 from ostler.text.lazy_regex import lazy_regex
 from ostler.workspace.local_workspace import LocalWorkspace
@@ -63,7 +63,7 @@ class SessionShell:
         return (self._writable and not self.read_only) or not await self._has_sandbox()
 
     async def run(self, request: CommandRequest) -> CommandResult:
-        return await self._ensure_processes().run(
+        result = await self._ensure_processes().run(
             request.command,
             timeout=request.timeout,
             cwd=request.cwd,
@@ -71,11 +71,23 @@ class SessionShell:
             on_output=request.on_output,
             policy=await self._policy_for(request),
         )
+        if not request.read_only:
+            return result
+        from ostler.workspace.write_denials import mentions_denied_write  # imported late: most commands may write
+
+        sandbox = await self._ensure_processes().prepare()
+        denied = mentions_denied_write(f"{result.stdout}\n{result.stderr}", sandbox)
+        return msgspec.structs.replace(result, write_denied=denied)
 
     async def start(self, request: CommandRequest) -> str:
         policy = await self._policy_for(request)
         return await self._ensure_processes().start_background(
-            request.command, cwd=request.cwd, env=request.env, policy=policy
+            request.command,
+            cwd=request.cwd,
+            env=request.env,
+            policy=policy,
+            script=request.script,
+            interactive=request.interactive,
         )
 
     def is_busy(self) -> bool:
@@ -88,6 +100,9 @@ class SessionShell:
     async def read(self, job_id: str, wait: float) -> tuple[str, BackgroundJob]:
         output = await self._ensure_processes().read_background(job_id, wait)
         return output.text, output.job
+
+    def write(self, job_id: str, text: str) -> None:
+        self._ensure_processes().write_background(job_id, text.encode("utf-8", "replace"))
 
     async def stop(self, job_id: str) -> BackgroundJob:
         return await self._ensure_processes().stop_background(job_id)
@@ -104,6 +119,8 @@ class SessionShell:
 
         Raises `ToolError` for a redirection into a file if writing is not allowed and there is no sandbox.
         """
+        if request.read_only and not await self._has_sandbox():
+            raise ToolError("the sandbox is gone, so the command did not run", hint="run it again")
         if (
             (self.read_only or not self._writable)
             and redirects_to_file(request.command)
@@ -113,7 +130,9 @@ class SessionShell:
                 "this session is read-only, and no sandbox confines the redirection",
                 hint="run the command without it",
             )
-        read_only = self.read_only or (not request.network and self.is_read_only_command(request.command))
+        read_only = (
+            self.read_only or request.read_only or (not request.network and self.is_read_only_command(request.command))
+        )
         if not (request.network or read_only):
             return None
         default = self._sandbox_policy()

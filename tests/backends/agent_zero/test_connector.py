@@ -10,13 +10,17 @@ from ostler.backends.agent_zero.connector import ConnectorSettings, probe_connec
 from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer
 from ostler.backends.agent_zero.server import parse_server_url
 from ostler.core.events import MessageDone, Notice, ToolCalled, ToolFinished
-from ostler.testing.session_fixture import make_prompt, open_test_session, run_turn
+from ostler.policy.verdict import Policy
+from ostler.testing.session_fixture import ALLOW_ALL, make_prompt, open_test_session
+from ostler.testing.session_fixture import run_turn as run_one_turn
 from ostler.tools.bash import BashTool
 from ostler.tools.patch import PatchTool
 from ostler.tools.protocol.connector_files import ConnectorReadTool, ConnectorWriteTool
+from ostler.tools.protocol.connector_shell import ConnectorShellTool
 from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
 
 pytestmark = pytest.mark.req("AZ-7")
+LISTS = ("agents_list", "projects", "model_presets", "launcher_gateway_status")
 
 
 def make_backend(server, login=None, has_key=False, **settings):
@@ -30,14 +34,20 @@ def make_backend(server, login=None, has_key=False, **settings):
     return AgentZeroBackend(ZeroPlan(origin.address, "this-host"), [probe])
 
 
-async def open_session(server, tmp_path, journal=None, **options):
-    tools = [ConnectorReadTool(), ConnectorWriteTool(), PatchTool(), BashTool()]
-    return await open_test_session(make_backend(server, **options), tools, make_workspace(tmp_path), journal=journal)
+async def open_session(server, tmp_path, journal=None, policy=ALLOW_ALL, **options):
+    tools = [ConnectorReadTool(), ConnectorWriteTool(), PatchTool(), ConnectorShellTool(BashTool())]
+    backend, workspace = make_backend(server, **options), make_workspace(tmp_path)
+    return await open_test_session(backend, tools, workspace, journal=journal, policy=policy)
 
 
 def make_workspace(folder):
     shell = SessionShell(str(folder), writable=True, sandbox="off")
     return SessionWorkspace(str(folder), shell, read_anywhere=False)
+
+
+async def run_turn(session, text):
+    async with asyncio.timeout(15):
+        return await run_one_turn(session, text)
 
 
 def texts(events):
@@ -70,7 +80,7 @@ async def test_answer_grows_in_place_and_conversation_is_continued_after_reopeni
     assert ended.reason == "done"
     assert (texts(first), texts(second), texts(third)) == (["Hello."], ["Again."], ["Again."])
     assert [message["message"] for message in server.messages] == ["hi", "more", "third"]
-    assert [route for route, _ in server.posts] == ["chat_create"]
+    assert [route for route, _ in server.posts].count("chat_create") == 1
     assert server.subscriptions[-1]["from"] > 0
     assert server.hellos[0]["host"] == "this-host" and server.hellos[0]["remote_exec"] == {"enabled": False}
 
@@ -121,6 +131,28 @@ async def test_file_operations_run_through_the_tool_host(tmp_path):
     assert next(event.title for event in events if isinstance(event, ToolCalled)) == "connector_read on this-host"
 
 
+async def test_patch_of_a_file_that_was_not_read_or_has_changed_names_the_code_of_the_server(tmp_path):
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    edits = [{"from": 1, "to": 1, "content": "ONE\n"}]
+    seen = []
+
+    async def turn(server):
+        seen.append(await server.operation("connector_file_op", "1", op="patch", path="a.txt", edits=edits))
+        seen.append(await server.operation("connector_file_op", "2", op="read", path="a.txt"))
+        (tmp_path / "a.txt").write_text("changed\n")
+        seen.append(await server.operation("connector_file_op", "3", op="patch", path="a.txt", edits=edits))
+        seen.append(await server.operation("connector_file_op", "4", op="read", path="a.txt"))
+        seen.append(await server.operation("connector_file_op", "5", op="patch", path="a.txt", edits=edits))
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path)
+        await run_turn(session, "hi")
+        await session.aclose()
+    assert [result["ok"] for result in seen] == [False, True, False, True, True], seen
+    assert [seen[0]["code"], seen[2]["code"]] == ["patch_need_read", "patch_stale_read"]
+    assert (tmp_path / "a.txt").read_text() == "ONE\n"
+
+
 @pytest.mark.parametrize(
     ("name", "members"),
     [
@@ -143,10 +175,7 @@ async def test_operation_is_refused_and_changes_nothing(name, members, tmp_path)
     seen = []
 
     async def turn(server):
-        await server.emit(name, {"op_id": "1", "context_id": server.context_id, **members})
-        while "1" not in server.results:
-            await asyncio.sleep(0.01)
-        seen.append(server.results["1"])
+        seen.append(await server.operation(name, "1", **members))
 
     async with ConnectorDouble(turn) as server:
         session = await open_session(server, root)
@@ -157,22 +186,38 @@ async def test_operation_is_refused_and_changes_nothing(name, members, tmp_path)
     assert (root / "a.txt").read_text() == "one\n"
 
 
-async def test_commands_run_as_calls_of_the_shell_tool(tmp_path):
+async def test_commands_run_in_shell_sessions_through_the_tool_host(tmp_path):
+    (tmp_path / "sub").mkdir()
     seen = []
+    quick = {"first_output_timeout": 0.2, "between_output_timeout": 0.2, "max_exec_timeout": 20, "dialog_timeout": 0.2}
 
     async def turn(server):
-        seen.append(await server.operation("connector_exec_op", "1", runtime="terminal", code="echo hi; exit 3"))
-        seen.append(await server.operation("connector_exec_op", "2", runtime="python", code="print('it''s', 6 * 7)"))
-        seen.append(await server.operation("connector_exec_op", "3", runtime="reset"))
+        async def run(op_id, **members):
+            seen.append(await server.operation("connector_exec_op", op_id, **members))
+
+        await run("1", runtime="terminal", session=0, code="cd sub; X=5; echo hi; exit 3")
+        await run("2", runtime="python", session=0, code="import os; print('it''s', os.path.basename(os.getcwd()))")
+        await run("3", runtime="terminal", session="0", code="echo $X; read y; echo got $y", timeouts=quick)
+        await run("4", runtime="input", session=0, keyboard="ls")
+        await run("5", runtime="output", session=0)
+        await run("6", runtime="terminal", session=0, code="pwd", reset=True)
+        await run("7", runtime="nodejs", session=1, code="console.log(6 * 7)")
+        await run("8", runtime="reset", session=0)
 
     async with ConnectorDouble(turn) as server:
         session = await open_session(server, tmp_path)
         events, _ = await run_turn(session, "hi")
         await session.aclose()
-    assert [result["ok"] for result in seen] == [True] * 3, seen
-    assert "hi" in seen[0]["result"]["output"] and seen[0]["result"]["exit_code"] == 3
-    assert "its 42" in seen[1]["result"]["output"]
-    assert len([event for event in events if isinstance(event, ToolFinished)]) == 2
+    assert [result["ok"] for result in seen] == [True] * 8, seen
+    results = [result["result"] for result in seen]
+    assert results[0]["output"] == "hi" and results[0]["exit_code"] == 3 and seen[0]["host"] == "this-host"
+    assert results[1]["output"] == "its sub"
+    assert results[2]["output"] == "5" and results[2]["running"] is True
+    assert results[3]["output"] == "got ls" and results[3]["running"] is False
+    assert results[4]["output"] == "got ls" and results[4]["message"] == "Session 0 completed."
+    assert results[5]["output"] == str(tmp_path) and results[6]["output"] == "42"
+    assert "reset" in results[7]["message"]
+    assert len([event for event in events if isinstance(event, ToolFinished)]) == 8
 
 
 async def test_operation_between_turns_is_refused(tmp_path):
@@ -249,8 +294,238 @@ async def test_commands_and_options_of_the_connector(tmp_path):
         await run_turn(session, "/terminate")
         await run_turn(session, "new")
         await session.aclose()
-    assert any("tokens: 1234" in text for text in notices(events))
-    routes = [route for route, _ in server.posts]
+    assert any("1,234 of 100,000 tokens" in text for text in notices(events))
+    routes = [route for route, _ in server.posts if route not in LISTS]
     settings = ["agent_profile_set", "model_switcher"]
-    assert routes[:6] == ["chat_create", *settings, "token_status", "compact_chat", "chat_delete"]
-    assert routes[6] == "chat_create"
+    assert routes[:7] == ["chat_create", "token_status", *settings, "token_status", "compact_chat", "chat_delete"]
+    assert routes[7:10] == ["chat_create", *settings]
+
+
+async def answer(server):
+    await server.event("assistant_message", "Done.")
+
+
+async def test_events_after_the_report_of_the_end_are_shown(tmp_path):
+    """The server polls its log twice a second, but reports the end at once."""
+
+    async def turn(server):
+        server.poll = 0.3
+        server.log.append({"context_id": "ctx-1", "sequence": 2, "event": "info", "data": {"heading": "late"}})
+        server.updates.append(1)
+        return "The answer."
+
+    async with ConnectorDouble(turn, poll=0.3) as server:
+        session = await open_session(server, tmp_path)
+        events, ended = await run_turn(session, "hi")
+        await session.aclose()
+    assert (ended.reason, texts(events)) == ("done", ["The answer."])
+    assert any("late" in text for text in notices(events))
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+async def test_two_prompts_in_a_row_each_get_their_answer(is_old, tmp_path):
+    async def second(server):
+        await server.event("assistant_message", "Second.")
+
+    async with ConnectorDouble(answer, second, is_old=is_old) as server:
+        session = await open_session(server, tmp_path)
+        first, _ = await run_turn(session, "one")
+        then, _ = await run_turn(session, "two")
+        await session.aclose()
+    assert (texts(first), texts(then)) == (["Done."], ["Second."])
+
+
+async def test_agent_that_fails_fails_the_turn(tmp_path):
+    async def turn(server):
+        raise RuntimeError("no model is configured")
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path)
+        events, ended = await run_turn(session, "hi")
+        await session.aclose()
+    assert ended.reason == "failed" and "no model is configured" in ended.fault.message
+    assert "no model is configured" in texts(events)[-1]
+
+
+async def test_prompt_is_not_sent_twice_if_its_acknowledgement_is_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr("ostler.backends.agent_zero.connector.IDLE_SECONDS", 0.5)
+    async with ConnectorDouble(answer, loses_acks=1) as server:
+        session = await open_session(server, tmp_path)
+        events, ended = await run_turn(session, "do it once")
+        await session.aclose()
+    assert (ended.reason, texts(events)) == ("done", ["Done."])
+    assert [message["message"] for message in server.messages] == ["do it once"]
+
+
+async def test_prompt_that_may_not_have_arrived_is_reported_and_not_repeated(tmp_path):
+    class Deaf(ConnectorDouble):
+        async def _message(self, sid, data):
+            await self.drop()
+
+    async with Deaf() as server:
+        session = await open_session(server, tmp_path)
+        _, ended = await run_turn(session, "hi")
+        await session.aclose()
+    assert ended.reason == "failed" and "may not have arrived" in ended.fault.hint
+    assert server.messages == []
+
+
+@pytest.mark.parametrize("cut_after", range(0, 8, 2))
+async def test_connection_is_resumed_after_any_event(cut_after, tmp_path):
+    """Each of the events is shown once, with its last text, wherever the connection is cut."""
+
+    async def turn(server):
+        for number in range(4):
+            await server.event("assistant_message", f"part {number}")
+            await server.event("assistant_message", f"part {number}, complete", seq=len(server.log) - 1)
+            if cut_after in (2 * number, 2 * number + 1):
+                await server.drop()
+        while len(server.subscriptions) < 2:
+            await asyncio.sleep(0.01)
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path)
+        events, ended = await run_turn(session, "hi")
+        await session.aclose()
+    assert ended.reason == "done"
+    assert "".join(texts(events)) == "\n\n".join(f"part {number}, complete" for number in range(4))
+
+
+async def test_long_history_of_another_client_is_not_shown(tmp_path):
+    async with ConnectorDouble(answer, answer) as server:
+        session = await open_session(server, tmp_path)
+        await run_turn(session, "hi")
+        journal = session._journal
+        await session.aclose()
+        server.poll = 0.0
+        for number in range(180):
+            await server.event("assistant_message", f"of another client {number}")
+        server.poll = 0.01
+        session = await open_session(server, tmp_path, journal=journal)
+        events, _ = await run_turn(session, "more")
+        await session.aclose()
+    assert texts(events) == ["Done."]
+
+
+async def test_message_with_a_file_is_posted_once_and_ends_with_the_answer(tmp_path):
+    from ostler.core.prompt import EmbeddedResource, Prompt, TextContent
+
+    async def turn(server):
+        await server.event("info", "", "working")
+        return "Read it."
+
+    prompt = Prompt("p1", (TextContent("look"), EmbeddedResource("file:///a.txt", "content")))
+    async with ConnectorDouble(turn, is_old=True) as server:
+        session = await open_session(server, tmp_path)
+        running = session.start(prompt)
+        ended = await running.wait()
+        await session.aclose()
+    sent = [body for route, body in server.posts if route == "message_send"]
+    assert ended.reason == "done" and len(sent) == 1 and sent[0]["attachments"][0]["filename"] == "a.txt"
+    assert [event.message.text for event in session.events() if isinstance(event, MessageDone)] == ["Read it."]
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+async def test_nudge_lets_the_agent_go_on(is_old, tmp_path, monkeypatch):
+    monkeypatch.setattr("ostler.backends.agent_zero.connector.IDLE_SECONDS", 0.5)
+    async with ConnectorDouble(answer, answer, is_old=is_old) as server:
+        session = await open_session(server, tmp_path)
+        await run_turn(session, "hi")
+        events, ended = await run_turn(session, "/nudge")
+        await session.aclose()
+    assert (ended.reason, texts(events)) == ("done", ["Done."])
+
+
+async def test_server_says_what_it_may_use_and_versions_are_compared(tmp_path):
+    async with ConnectorDouble(answer, version="0.3.1", remote_tools={"remote_exec": True}) as server:
+        session = await open_session(server, tmp_path)
+        events, _ = await run_turn(session, "hi")
+        await session.aclose()
+    shown = notices(events)
+    assert any("Agent Zero v1.9 may request on this-host: read files, write files, run commands" in t for t in shown)
+    assert any("another idea than Ostler" in text and "run commands" in text for text in shown)
+    assert any("version 0.3.1" in text and "0.1" in text for text in shown)
+
+
+OTHER = {"id": "x", "host_label": "laptop-2", "state": "connected", "scopes": {"files": True, "code_execution": True}}
+
+
+async def test_second_host_is_never_used_without_asking(tmp_path):
+    async with ConnectorDouble(answer, gateways=[OTHER]) as server:
+        session = await open_session(server, tmp_path, policy=Policy(interactive=False))
+        _, ended = await run_turn(session, "hi")
+        await session.aclose()
+    assert ended.fault.code == "ambiguous_host" and server.messages == []
+    assert "this-host" in ended.fault.message and "laptop-2" in ended.fault.message
+
+
+async def test_second_host_can_be_accepted(tmp_path):
+    from ostler.core.events import QuestionAsked
+    from ostler.core.permission import QuestionReply
+
+    async with ConnectorDouble(answer, gateways=[OTHER, {"state": "disconnected"}, "junk"]) as server:
+        session = await open_session(server, tmp_path)
+        subscription = session.subscribe()
+        running = session.start(make_prompt("hi"))
+        async for envelope in subscription:
+            if isinstance(envelope.event, QuestionAsked):
+                question = envelope.event.question
+                assert "laptop-2" in question.text and "Commands run on laptop-2" in question.text
+                session.answer(question.id, QuestionReply("accept"))
+                break
+        ended = await running.wait()
+        await session.aclose()
+    assert ended.reason == "done" and len(server.messages) == 1
+
+
+async def test_tool_that_ran_on_another_machine_is_reported(tmp_path):
+    (tmp_path / "a.txt").write_text("x\n")
+
+    async def turn(server):
+        await server.event("tool_start", "", "icon://construction A0: Using tool 'text_editor_remote'")
+        await server.operation("connector_file_op", "1", op="read", path="a.txt")
+        await server.event("tool_start", "a.txt 1 lines", "Using tool 'text_editor_remote'", seq=len(server.log) - 1)
+        await server.event("code_output", "code_execution_remote: no CLI", "icon://terminal code_execution_remote")
+        await server.event(
+            "code_output", "Session 0 completed.", "icon://terminal [0] code_execution_remote - terminal"
+        )
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path)
+        events, _ = await run_turn(session, "hi")
+        await session.aclose()
+    warnings = [text for text in notices(events) if "another machine" in text]
+    assert len(warnings) == 1 and warnings[0].startswith("code_execution_remote") and "this-host" in warnings[0]
+
+
+async def test_slow_approval_is_reported_and_the_repeated_request_gets_the_result(tmp_path, monkeypatch):
+    """The server gives up after 30 seconds; what the user allows later must not run twice."""
+    from ostler.core.events import PermissionAsked
+    from ostler.core.permission import Decision
+
+    monkeypatch.setattr("ostler.backends.agent_zero.connector_operations.FILE_SECONDS", 0.2)
+    seen, allowed = [], asyncio.Event()
+
+    async def turn(server):
+        seen.append(await server.operation("connector_file_op", "1", op="write", path="new.txt", content="x\n"))
+        allowed.set()
+        while not (tmp_path / "new.txt").exists():
+            await asyncio.sleep(0.01)
+        seen.append(await server.operation("connector_file_op", "2", op="write", path="new.txt", content="x\n"))
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path, policy=Policy(rules=()))
+        subscription = session.subscribe()
+        running = session.start(make_prompt("hi"))
+        asked = 0
+        async for envelope in subscription:
+            if isinstance(envelope.event, PermissionAsked):
+                asked += 1
+                await allowed.wait()
+                session.answer(envelope.event.ask_id, Decision("allow", "person"))
+                break
+        ended = await running.wait()
+        await session.aclose()
+    assert ended.reason == "done" and asked == 1
+    assert [result["ok"] for result in seen] == [False, True], seen
+    assert "request exactly the same again" in seen[0]["error"] and seen[1]["op_id"] == "2"

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from ostler.core.commands import CommandRequest
 from ostler.core.errors import PathError, ToolError
-from ostler.core.protocols import CommandRequest, FileChange
+from ostler.core.protocols import FileChange
 from ostler.frontends.acp_agent.editor_file_gate import EditorFileGate
 from ostler.frontends.acp_agent.editor_shell import EditorShell
 from ostler.frontends.acp_agent.editor_workspace import EditorWorkspace

@@ -94,7 +94,7 @@ async def test_approval_for_the_session_is_remembered(editor_at):
 @pytest.mark.req("AC-6", "PM-5")
 async def test_label_of_a_lasting_answer_says_what_it_covers(editor_at):
     change = calls([("write", {"path": "a1.txt", "content": "x"})])
-    run = calls([("bash", {"command": "git push origin main && npm run build > log.txt"})])
+    run = calls([("bash", {"command": "git push origin main && npm run build > log.txt", "write": True})])
     async with editor_at(change, run, text("Done.")) as (editor, _):
         editor.choosing("deny")
         await editor.prompt(await editor.opened(), "go")
@@ -113,7 +113,7 @@ async def test_label_of_a_lasting_answer_says_what_it_covers(editor_at):
 @pytest.mark.req("AC-6", "PM-5")
 async def test_rules_that_are_too_long_for_a_label_are_listed(editor_at):
     command = " && ".join(f"tool{number} --with-a-long-option-name" for number in range(9))
-    async with editor_at(calls([("bash", {"command": command})]), text("Done.")) as (editor, _):
+    async with editor_at(calls([("bash", {"command": command, "write": True})]), text("Done.")) as (editor, _):
         editor.choosing("deny")
         await editor.prompt(await editor.opened(), "go")
         ((_, asked),) = editor.asked

@@ -49,7 +49,8 @@ def test_shift_tab_selects_the_previous_candidate_of_an_open_menu(terminal, mode
 @pytest.mark.req("PM-10", "PM-11")
 def test_mode_changes_during_a_turn_but_not_in_a_dialog(terminal, models, ostler):
     first, second = (calls([("write", {"path": f"{name}.txt", "content": "x\n"})]) for name in "ab")
-    run = calls([("bash", {"command": "printf beg; echo un; while ! test -e go; do sleep 0.05; done"})])
+    wait = "printf beg; echo un; while ! test -e go; do sleep 0.05; done"
+    run = calls([("bash", {"command": wait, "write": True})])
     with models.playing(first, run, second, text("All done.")) as server:
         term = terminal("chat", *at(server))
         term.ready()

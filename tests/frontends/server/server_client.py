@@ -29,18 +29,17 @@ class ServerClient:
         """Return the status and the JSON body."""
         answer = self.open(method, path, body, **headers)
         data = answer.read()
-        answer.connection.close()
         return answer.status, json.loads(data) if data else None
 
     def open(self, method, path, body=None, **headers):
-        """Return the answer as a stream."""
+        """Return the answer as a stream. Its connection ends with it."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         kind = {"Content-Type": "application/json"} if data is not None else {}
         names = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, data, {**self.headers, **kind, **names})
+        connection.request(method, path, data, {**self.headers, "Connection": "close", **kind, **names})
         answer = connection.getresponse()
-        answer.connection = connection
+        connection.close()  # the answer has its own reference to the socket
         return answer
 
     def create(self, **body):

@@ -6,6 +6,8 @@ import signal
 import socket
 import subprocess
 import threading
+import time
+from pathlib import Path
 
 import msgspec
 from tests.conftest import at
@@ -23,6 +25,7 @@ from ostler.journal.log_file import LogFile
 from ostler.models.model_choice import choose_model
 from ostler.settings.effective import Settings
 from ostler.settings.run_options import RunOptions
+from ostler.settings.schema_services import ServerConfig
 from ostler.storage.sqlite_accounts import SqliteAccounts
 from ostler.storage.sqlite_database import SqliteDatabase
 from ostler.storage.sqlite_store import SqliteSessions
@@ -52,27 +55,27 @@ class ServerProcess:
     def stop(self, sig=signal.SIGTERM, timeout=5):
         """Send a signal and return the exit status."""
         os.kill(self.process.pid, sig)
-        return self.process.wait(timeout)
+        status = self.process.wait(timeout)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return status
 
     def kill(self):
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait(5)
+        self.stop(signal.SIGKILL)
 
     def close(self):
         if self.process.poll() is None:
             self.kill()
-        self.process.stdout.close()
-        self.process.stderr.close()
 
 
 class ServerThread:
     """The server in a thread of this process, with the limits that a test needs."""
 
-    def __init__(self, folder, model, **limits):
+    def __init__(self, folder, model, models=(), **limits):
         self.database = SqliteDatabase(folder / "server.db")
         self.accounts = SqliteAccounts(self.database)
         self.config = msgspec.structs.replace(ServingConfig(), **limits)
-        self._folder, self._model = folder, model
+        self._folder, self._model, self._models = folder, model, models
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.setblocking(False)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # accepted connections inherit it
@@ -88,6 +91,7 @@ class ServerThread:
 
     async def _serve(self):
         settings, options = Settings.from_layers(()), RunOptions(cwd=str(self._folder))
+        settings.config = msgspec.structs.replace(settings.config, server=ServerConfig(models=self._models))
         flags = {"base_url": self._model.base_url, "model": "scripted"}
         choice = await choose_model(settings, flags, {})
         self.hubs = make_hubs(options, choice, SqliteSessions(self.database), settings, self.config)
@@ -96,6 +100,20 @@ class ServerThread:
         guard = TokenGuard(make_app(self.hubs), self.accounts, rules, audit)
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         await serve_http(guard, self.hubs, [self._listener], self._stop, self._ready.set)
+
+    @property
+    def connections(self):
+        """The number of open TCP connections."""
+        here = f"0100007F:{self.port:04X}"
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+        return sum(row[1] == here and row[3] == "01" for row in rows)
+
+    def wait_for(self, is_true, seconds=10):
+        """Wait until a condition holds, which no event announces."""
+        end = time.monotonic() + seconds
+        while not is_true():
+            assert time.monotonic() < end
+            time.sleep(0.01)
 
     def close(self):
         self._loop.call_soon_threadsafe(self._stop.set)

@@ -20,7 +20,7 @@ def test_termination_with_a_client_that_does_not_read_takes_at_most_five_seconds
             slow = server.client.raw(host.id, sock=narrow_socket(server.port), max_queue=1)
             slow.send('{"type": "hello", "clientVersion": "slow"}')
             host.say("go")
-            while len(text_of(host.frames)) < 2_900_000:
+            while len(text_of(host.frames)) < 2_800_000:
                 host.receive()
             began = time.monotonic()
             assert server.stop() == 0
@@ -31,7 +31,6 @@ def test_termination_with_a_client_that_does_not_read_takes_at_most_five_seconds
 
 
 @req("SV-7", "SV-12")
-@pytest.mark.xfail(run=False, reason="the next process does not continue the turn with its open call yet")
 @pytest.mark.parametrize("how", ["stop", "kill"])
 def test_turn_with_an_open_call_continues_in_the_next_process(models, serve_process, how):
     with models.playing(calls([("ls", {"path": "."})]), text("Hello")) as model:
@@ -52,7 +51,6 @@ def test_turn_with_an_open_call_continues_in_the_next_process(models, serve_proc
 
 
 @req("SV-7", "SV-12")
-@pytest.mark.xfail(run=False, reason="the next process does not continue the turn with its open call yet")
 def test_queue_and_session_survive_a_restart(models, serve_process):
     with models.playing(calls([("ls", {"path": "."})]), text("one"), text("two")) as model:
         server = serve_process(model)

@@ -15,7 +15,7 @@ class EventStream:
     """Reads server-sent events of a session."""
 
     def __init__(self, client, session_id, **headers):
-        self.client, self.path = client, f"/api/agent/sessions/{session_id}"
+        self.client, self.session, self.path = client, session_id, f"/api/agent/sessions/{session_id}"
         self._answer = client.open("GET", f"{self.path}/stream", **headers)
         assert self._answer.status == 200, self._answer.read()
         self.last_id = ""
@@ -42,7 +42,6 @@ class EventStream:
         return frames
 
     def close(self):
-        self._answer.connection.close()
         self._answer.close()
 
 
@@ -128,3 +127,16 @@ def test_heartbeats_keep_the_stream(models, serve):
         stream.post(HELLO)
         assert [stream.receive()["type"] for _ in range(3)] == ["session.created", "heartbeat", "heartbeat"]
         stream.close()
+
+
+@req("SV-3")
+def test_clients_that_send_no_hello_are_forgotten(models, serve):
+    with models.playing() as model:
+        server = serve(model, heartbeat=0.05, stream_gap=0.1, connections_per_user=2)
+        client, session = server.client, server.client.create()
+        path = f"/api/agent/sessions/{session}"
+        for number in range(5):
+            answer = client.open("GET", f"{path}/stream?connection=c{number}")
+            assert b"waiting for hello" in answer.read()  # the stream ends by itself
+            code, reply = client.request("POST", f"{path}/messages?connection=p{number}", {"type": "cancel"})
+            assert (code, reply["replies"][0]["code"]) == (400, "hello_expected")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from tests.frontends.server.server_client import LS, Gate, text_of
+from websockets.exceptions import InvalidStatus
 
 from ostler.testing.model_server import calls, drop, status, text
 
@@ -335,7 +336,7 @@ def test_message_that_is_sent_twice_starts_one_turn(models, serve):
     with models.playing(text("one"), text("two")) as model, serve(model).client.host(features=["queue"]) as host:
         host.run_turn("first", clientMessageId="m1")
         host.say("first", clientMessageId="m1")
-        assert host.wait("message.accepted")["status"] == "duplicate"
+        host.wait("message.accepted", status="duplicate")
         assert text_of(host.run_turn("second", clientMessageId="m2")) == "two"
 
 
@@ -372,7 +373,7 @@ def test_missing_host_is_shown_by_name_and_its_call_becomes_unknown(models, serv
 
 
 @req("SV-2")
-def test_call_that_was_never_sent_fails(models, serve):
+def test_outcome_of_a_call_that_was_never_sent_is_unknown(models, serve):
     with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
         client = serve(model, host_wait=0.2).client
         host = client.host()
@@ -380,7 +381,8 @@ def test_call_that_was_never_sent_fails(models, serve):
         with client.viewer(host.id) as viewer:
             viewer.say("go")
             viewer.until_done()
-    assert "is not connected, so the call was not started" in model.requests[1].json["messages"][-1]["content"]
+    content = model.requests[1].json["messages"][-1]["content"]
+    assert "outcome is unknown" in content and "was not sent" in content
 
 
 @req("SV-2")
@@ -423,3 +425,41 @@ def test_session_of_another_user_does_not_exist(models, serve):
             with pytest.raises(Exception, match="404"):
                 other.raw(target.replace("/", "%2F"))
         assert other.request("GET", f"/api/agent/sessions/{session_id}")[0] == 404
+
+
+@req("SV-2")
+def test_sections_of_the_clients_workspace_are_in_the_system_prompt(models, serve):
+    sections = [
+        {"name": "rules", "text": "Use tabs.", "origin": "AGENTS.md"},
+        {"name": "environment", "text": "Workspace: /home/ada\nSystem: Plan 9"},
+    ]
+    with models.playing(text("one"), text("two")) as model:
+        client = serve(model).client
+        with client.host(workspace={"sections": sections}) as host:
+            host.run_turn("go")
+        with client.host(root="/srv/app") as bare:
+            bare.run_turn("go")
+    first, second = (request.json["messages"][0]["content"] for request in model.requests)
+    assert first.endswith("Use tabs.\n\nWorkspace: /home/ada\nSystem: Plan 9")
+    assert second.endswith("Workspace: /srv/app") and "System:" not in second
+
+
+@req("SV-2")
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"connections_per_session": 1}, "the session has 1 connections"),
+        ({"connections_per_user": 1}, "ada has 1 connections"),
+        ({"open_sessions_per_user": 1}, "ada has 1 open sessions"),
+    ],
+)
+def test_connections_over_a_limit_are_refused_before_they_are_accepted(models, serve, limits, words):
+    with models.playing() as model:
+        client = serve(model, **limits).client
+        with client.host() as host:
+            session = client.create() if "open_sessions_per_user" in limits else host.id
+            with pytest.raises(InvalidStatus) as caught:
+                client.raw(session)
+            assert caught.value.response.status_code == 429 and words in caught.value.response.body.decode()
+            path = f"/api/agent/sessions/{session}"
+            assert client.request("GET", f"{path}/stream")[0] == 429

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -27,14 +28,16 @@ from ostler.core.events import (
     ToolCalled,
     ToolFinished,
     TurnEnded,
+    UsageReported,
     Waiting,
 )
+from ostler.core.permission import Question
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
-from ostler.core.sessions import SessionChange, SessionInfo, SessionStart, SetOption, SlashCommand, Steer
+from ostler.core.sessions import Compact, SessionChange, SessionInfo, SessionStart, SetOption, SlashCommand, Steer
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.wire.agent_zero.server_documents import ZeroLogItem
-from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolRequest, ZeroToolResult
+from ostler.wire.agent_zero.zero_events import PARAGRAPH, ZeroEvent, ZeroToolRequest, ZeroToolResult
 
 NAME = "agent_zero"
 SEND_CONTEXT = SlashCommand("send-context", "send the description of the workspace with the next prompt")
@@ -121,6 +124,8 @@ class AgentZeroBackend:
                 return await self._set_option(name, value)
             case Steer(prompt):
                 return await self._steer(prompt)
+            case Compact(undo=False):
+                return await self._compact()
             case _:
                 return False
 
@@ -135,7 +140,8 @@ class AgentZeroBackend:
             case "final_response":
                 self._writer.add_answer(event.text)
             case "piece":
-                self._writer.add_piece(event.text)
+                separator = "\n\n" if event.type == PARAGRAPH and self._writer.text else ""
+                self._writer.add_piece(separator + event.text)
             case "thinking":
                 self._writer.add_thought(event.text)
             case "tool_output":
@@ -154,6 +160,10 @@ class AgentZeroBackend:
 
     def on_notice(self, text: str, *, is_warning: bool = False) -> None:
         self._context.emit(Notice("warning" if is_warning else "info", text))
+
+    async def confirm(self, text: str) -> bool:
+        reply = await self._context.ask(Question("", text, asked_by=NAME))
+        return reply.action == "accept"
 
     async def run_tool(self, request: ZeroToolRequest) -> ZeroToolResult:
         request = describe(request)
@@ -205,6 +215,13 @@ class AgentZeroBackend:
             self._context.emit(RemoteCursor(transport.context_id, transport.seq, context.signature))
         elif transport.seq:
             self._context.emit(RemoteCursor(transport.context_id, transport.seq))
+        await self._report_tokens(transport)
+
+    async def _report_tokens(self, transport: ZeroTransport) -> None:
+        with suppress(OstlerError):
+            used, limit = await transport.tokens()
+            if used:
+                self._context.emit(UsageReported("", context_used=used, context_limit=limit))
 
     async def _run_command(self, transport: ZeroTransport, prompt: Prompt) -> TurnEnded | None:
         """Run a slash command of this backend; None if the prompt is not one."""
@@ -240,6 +257,16 @@ class AgentZeroBackend:
         if accepted:
             self._context.emit(InfoChanged(self._info()))
         return accepted
+
+    async def _compact(self) -> bool:
+        if self._transport is None:
+            return False
+        try:
+            message = await self._transport.compact()
+        except OstlerError as error:
+            self._context.emit(Notice("warning", str(error)))
+            return False
+        return bool(message)
 
     async def _steer(self, prompt: Prompt) -> bool:
         if self._transport is None:

@@ -9,40 +9,25 @@ from typing import Any
 import msgspec
 
 from ostler.backends.agent_zero.connector_calls import OperationRunner
-from ostler.backends.agent_zero.connector_operations import exec_seconds_of
+from ostler.backends.agent_zero.connector_controls import COMPACT, NUDGE, ConnectorControls
+from ostler.backends.agent_zero.connector_hosts import HostWatch, read_hosts
 from ostler.backends.agent_zero.connector_server import LOGIN_HINT, ConnectorServer
 from ostler.backends.agent_zero.connector_socket import ConnectorSocket
+from ostler.backends.agent_zero.connector_turn import ConnectorTurn
 from ostler.backends.agent_zero.transport import TransportStart, TurnListener, ZeroMessage
-from ostler.core.errors import BackendError, OstlerError
+from ostler.core.errors import BackendError
 from ostler.core.sessions import SessionOption, SlashCommand
-from ostler.wire.agent_zero.connector_events import (
-    ANSWERS,
-    PROTOCOL,
-    ConnectorEvent,
-    read_event,
-    read_snapshot,
-    unwrap,
-)
+from ostler.text.sanitise import sanitise
+from ostler.wire.agent_zero.connector_events import PROTOCOL, Capabilities, read_event, read_snapshot, unwrap
 from ostler.wire.agent_zero.loose_values import first_text
 from ostler.wire.agent_zero.zero_events import ZeroEvent
 
 TICK_SECONDS = 0.25
 SNAPSHOT_SECONDS = 3.0
-END_SECONDS = 5.0  # of silence after an answer, if the report of the end was lost with the connection
-MAX_TURN_CHARACTERS = 64 * 1024 * 1024
+IDLE_SECONDS = 5.0  # of silence, before the server is asked whether it still works, if the end may have been missed
+MAX_POST_SECONDS = 86_400.0
 MAX_ID_LENGTH = 200
-_COMMANDS = {
-    "reset": "delete the conversation's messages on the server",
-    "terminate": "delete the conversation on the server; the next prompt starts a new one",
-    "nudge": "let the agent go on after a stop",
-    "compact": "let the server summarise the conversation",
-    "tokens": "show how many tokens the conversation has",
-}
-_OPTIONS = {
-    "agent_profile": ("agent_profile_set", "Agent Zero profile"),
-    "project": ("projects", "Agent Zero project"),
-    "model_preset": ("model_switcher", "Agent Zero model preset"),
-}
+KNOWN_VERSION = "0.1"
 
 
 class ConnectorSettings(msgspec.Struct, frozen=True):
@@ -66,22 +51,29 @@ class ConnectorTransport:
     requests_tools = False  # the server has tools of its own that run here
 
     def __init__(
-        self, server: ConnectorServer, settings: ConnectorSettings, start: TransportStart, listener: TurnListener
+        self,
+        server: ConnectorServer,
+        settings: ConnectorSettings,
+        start: TransportStart,
+        listener: TurnListener,
+        capabilities: Capabilities,
     ) -> None:
         self._server = server
         self._settings = settings
         self._listener = listener
+        self._capabilities = capabilities
         self._context_id = start.context_id
-        given = {"agent_profile": settings.agent_profile, "project": settings.project, "model_preset": ""}
-        self._options = {name: start.options.get(name, value) for name, value in given.items()}
+        given = {"agent_profile": settings.agent_profile, "project": settings.project}
+        self._controls = ConnectorControls(server, capabilities.features, given | dict(start.options))
         self._socket: ConnectorSocket | None = None
-        self._subscribed = False
+        self._subscribed = self._is_announced = False
         self._operations = OperationRunner(listener, self._emit, self._fail)
         self._seq = start.seq if start.context_id else -1
         self._changed, self._has_snapshot = asyncio.Event(), asyncio.Event()
-        self._is_running = False
-        self._begin_turn()
-        self._is_running = False
+        self._is_running = self._is_interrupted = False
+        self._turn = ConnectorTurn(self._seq, listener)
+        self._hosts = HostWatch(settings.host)
+        self._posting: asyncio.Task[dict[str, Any]] | None = None
 
     @property
     def context_id(self) -> str:
@@ -91,6 +83,9 @@ class ConnectorTransport:
     def seq(self) -> int:
         return max(self._seq, 0)
 
+    async def load_choices(self) -> None:
+        await self._controls.load_choices()
+
     # -- turns -----------------------------------------------------------------------------------------------------
 
     async def run(self, message: ZeroMessage) -> None:
@@ -99,6 +94,7 @@ class ConnectorTransport:
     async def _run(self, message: ZeroMessage | None) -> None:
         """Send a message, or let the agent go on, and show what happens until the server reports the end."""
         self._begin_turn()
+        self._is_interrupted = False
         try:
             async with asyncio.timeout(self._settings.max_wait or None):
                 await self._connect()
@@ -117,46 +113,48 @@ class ConnectorTransport:
             raise
         finally:
             self._is_running = False
+            await self._stop_posting()
             await self._operations.stop()
 
     def _begin_turn(self) -> None:
-        self._first_seq = self._seq  # events up to this one belong to earlier turns
-        self._events: dict[int, ConnectorEvent] = {}
-        self._characters = 0
-        self._is_accepted = self._is_complete = self._is_interrupted = self._was_lost = False
-        self._has_answer = False
-        self._failure: OstlerError | None = None
+        self._turn = ConnectorTurn(self._seq, self._listener)
+        self._hosts = HostWatch(self._settings.host)
 
     async def _send(self, message: ZeroMessage | None) -> None:
         assert self._socket is not None
         if message is None:
+            self._turn.may_lack_end = True
             await self._server.call("nudge", {"context_id": self._context_id})
-        elif message.attachments:
-            await self._server.call("message_send", self._body(message), seconds=60.0)
+        elif message.attachments:  # the route answers at the end of the turn
+            post = self._server.call("message_send", self._body(message), seconds=MAX_POST_SECONDS)
+            self._posting = asyncio.ensure_future(post)
+            self._posting.add_done_callback(lambda _: self._changed.set())
         else:
             if message.tree:
                 await self._publish_tree(self._socket, message.tree)
             try:
                 await self._socket.call("connector_send_message", self._body(message))
             except BackendError as error:
-                if error.fault.code != "disconnected":
+                if error.fault.code not in ("disconnected", "timeout"):
                     raise
-                await self._find_sent_message(error)
-        self._is_accepted = True
+                await self._find_sent_message(message.text, error)
+        self._turn.is_accepted = True
 
-    async def _find_sent_message(self, error: BackendError) -> None:
+    async def _find_sent_message(self, text: str, error: BackendError) -> None:
         """Connect again and look whether the server got the message; it is never sent twice."""
         await self._reconnect()
         with suppress(TimeoutError):
             async with asyncio.timeout(SNAPSHOT_SECONDS):
-                await self._has_snapshot.wait()
-        if not self._events:
+                while not self._turn.has_message(text):
+                    self._changed.clear()
+                    await self._changed.wait()
+        if not self._turn.has_message(text):
             hint = "the message may not have arrived; send it again if Agent Zero does not answer"
             raise BackendError(str(error), code="disconnected", hint=hint)
 
     async def _wait_for_end(self) -> None:
         silent = 0.0
-        while not self._is_complete:
+        while not self._turn.is_over:
             self._changed.clear()
             try:
                 async with asyncio.timeout(TICK_SECONDS):
@@ -164,13 +162,44 @@ class ConnectorTransport:
                 silent = 0.0
             except TimeoutError:
                 silent = 0.0 if self._operations.is_busy else silent + TICK_SECONDS
-            if self._failure is not None:
-                raise self._failure
+            self._take_posted_answer()
+            if self._turn.failure is not None:
+                raise self._turn.failure
             if self._socket is None or self._socket.closed.is_set():
                 await self._reconnect()
-            elif self._was_lost and self._has_answer and silent >= END_SECONDS:
-                return
+            elif silent and silent % IDLE_SECONDS < TICK_SECONDS and self._turn.may_lack_end and await self._is_idle():
+                break
             self._report_silence(silent)
+        self._turn.finish()
+
+    def _take_posted_answer(self) -> None:
+        """Use the answer to a message that was posted. If it was lost, the events still show what happens."""
+        if self._posting is None or not self._posting.done():
+            return
+        posting, self._posting = self._posting, None
+        try:
+            self._turn.end(posting.result())
+        except BackendError as error:
+            if error.fault.code in ("http", "auth", "not_found"):
+                self._turn.fail(error)
+            self._turn.may_lack_end = True
+
+    async def _stop_posting(self) -> None:
+        if self._posting is not None:
+            posting, self._posting = self._posting, None
+            posting.cancel()
+            await asyncio.gather(posting, return_exceptions=True)
+
+    async def _is_idle(self) -> bool:
+        """Ask the server whether the agent has stopped; without an answer, that it has answered must do."""
+        try:
+            chats = (await self._server.call("chats_list", {})).get("contexts")
+        except BackendError:
+            return False
+        for chat in chats if isinstance(chats, list) else ():
+            if isinstance(chat, dict) and self._context_id in (chat.get("id"), chat.get("context_id")):
+                return chat["running"] is False if "running" in chat else self._turn.has_answer
+        return self._turn.has_answer
 
     def _report_silence(self, seconds: float) -> None:
         if self._settings.timeout and seconds >= self._settings.timeout:
@@ -199,12 +228,66 @@ class ConnectorTransport:
             "remote_files": {"enabled": True, "write_enabled": True, "mode": "read_write"},
             "remote_exec": {"enabled": self._settings.allow_shell},
         }
-        self._operations.exec_seconds = exec_seconds_of(await self._socket.call("connector_hello", hello))
+        answer = await self._socket.call("connector_hello", hello)
+        config = answer.get("exec_config")
+        self._operations.exec_config = config if isinstance(config, dict) else {}
+        if not self._is_announced:
+            await self._check_hosts()
+            self._announce(answer)
+            self._is_announced = True
+
+    def _announce(self, hello: dict[str, Any]) -> None:
+        """Show what the server believes that this machine offers, and whether that is right."""
+        version = self._capabilities.version
+        if version and not f"{version}.".startswith(f"{KNOWN_VERSION}."):
+            text = (
+                f"the connector of {self._server.address} has version {sanitise(version)}, and Ostler was written for "
+                f"{KNOWN_VERSION}; update the older one if something fails"
+            )
+            self._listener.on_notice(text, is_warning=True)
+        tools = hello.get("remote_tools")
+        if not isinstance(tools, dict):
+            self._listener.on_notice(f"the server does not say which tools it may use on {self._settings.host}")
+            return
+        names = {"remote_files": "read files", "remote_file_writes": "write files", "remote_exec": "run commands"}
+        expected = dict.fromkeys(names, True) | {"remote_exec": self._settings.allow_shell}
+        offered = [label for name, label in names.items() if tools.get(name) is True]
+        server = f"Agent Zero {sanitise(self._capabilities.server_version)}".rstrip()
+        what = ", ".join(offered) or "nothing"
+        self._listener.on_notice(f"{server} may request on {self._settings.host}: {what}; your rules decide")
+        wrong = [label for name, label in names.items() if (tools.get(name) is True) is not expected[name]]
+        if wrong:
+            text = f"the server has another idea than Ostler of whether it may: {', '.join(wrong)}"
+            self._listener.on_notice(text, is_warning=True)
+
+    async def _check_hosts(self) -> None:
+        """Find other machines that the server can use. Raises `BackendError` unless the user agrees to them."""
+        if "launcher_gateway" not in self._capabilities.features:
+            return
+        try:
+            hosts = read_hosts(await self._server.call("launcher_gateway_status", {}))
+        except BackendError:
+            return
+        if not hosts:
+            return
+        names = ", ".join(dict.fromkeys(host.name for host in hosts))
+        commands = [host.name for host in hosts if host.runs_commands and not self._settings.allow_shell]
+        more = f" Commands run on {', '.join(commands)}, because they are switched off here." if commands else ""
+        question = (
+            f"Agent Zero at {self._server.address} can also use {names}. It may select that machine instead of "
+            f"{self._settings.host}, and Ostler does not check what runs there.{more} Continue?"
+        )
+        if not await self._listener.confirm(question):
+            raise BackendError(
+                f"Agent Zero can use both {self._settings.host} and {names}, and which one it selects is not certain",
+                code="ambiguous_host",
+                hint=f"disconnect {names} from the server, or agree when `ostler zero` asks",
+            )
 
     async def _reconnect(self) -> None:
         """Connect again and continue after the last event. Raises `BackendError` after several attempts."""
         self._listener.on_notice("the connection to Agent Zero was lost; connecting again", is_warning=True)
-        self._was_lost, problem = True, ""
+        self._turn.may_lack_end, problem = True, ""
         for delay in self._settings.retry_delays:
             await asyncio.sleep(delay)
             try:
@@ -229,7 +312,7 @@ class ConnectorTransport:
             return
         if self._context_id:
             try:
-                await self._subscribe()
+                await self._subscribe(history="tail")
             except BackendError as error:
                 if error.fault.code != "refused":
                     raise
@@ -248,15 +331,16 @@ class ConnectorTransport:
         self._context_id, self._seq = context_id, -1
         self._begin_turn()
         self._listener.on_conversation(context_id)
-        for name, value in self._options.items():
-            if value:
-                await self._apply_option(name, value)
+        await self._controls.apply_all(context_id)
         await self._subscribe()
 
-    async def _subscribe(self) -> None:
+    async def _subscribe(self, **more: str) -> None:
+        """Subscribe to the events after the last one. The server counts changes, of which there are at least as many
+        as events, so that nothing is missed; what is known is not shown again.
+        """
         assert self._socket is not None
         self._has_snapshot.clear()
-        subscription = {"context_id": self._context_id, "from": self.seq, "from_seq": self.seq}
+        subscription = {"context_id": self._context_id, "from": self.seq, "from_seq": self.seq, **more}
         await self._socket.call("connector_subscribe_context", subscription)
         self._subscribed = True
 
@@ -285,7 +369,10 @@ class ConnectorTransport:
         members = unwrap(payload)
         context_id = members.get("context_id")
         if name.startswith("connector_") and name.endswith("_op"):
-            self._operations.start(name, members, self._refusal_reason(context_id))
+            problem = self._refusal_reason(context_id)
+            if not problem:
+                self._hosts.on_operation(name)
+            self._operations.start(name, members, problem)
         elif context_id != self._context_id:
             return
         elif name == "connector_context_snapshot":
@@ -296,40 +383,25 @@ class ConnectorTransport:
             if (event := read_event(members)) is not None:
                 self._show(event)
         elif name == "connector_context_complete":
-            self._is_complete = self._is_running and (self._is_accepted or bool(self._events))
+            if self._is_running:
+                self._turn.end(members)
         elif name == "connector_error":
             text = ": ".join(part for part in (first_text(members, "code"), first_text(members, "message")) if part)
             self._listener.on_event(ZeroEvent("other", text or "unknown error", "error"))
         self._changed.set()
+
+    def _show(self, event: Any) -> None:
+        self._seq = max(self._seq, event.seq)
+        if self._is_running and self._turn.show(event) and (warning := self._hosts.on_event(event)):
+            self._listener.on_notice(warning, is_warning=True)
 
     def _refusal_reason(self, context_id: Any) -> str:
         if context_id is not None and context_id != self._context_id:
             return f"{self._settings.host} works in another conversation"
         return "" if self._is_running else f"no prompt of the user runs on {self._settings.host}"
 
-    def _show(self, event: ConnectorEvent) -> None:
-        self._seq = max(self._seq, event.seq)
-        known = self._events.get(event.seq)
-        if not self._is_running or event.seq <= self._first_seq or known == event:
-            return
-        self._characters += len(event.text)
-        if self._characters > MAX_TURN_CHARACTERS:
-            self._fail(BackendError(f"{self._server.address} sent too much in one turn", code="malformed"))
-            return
-        self._events[event.seq] = event
-        if event.kind not in ANSWERS:
-            self._listener.on_log_item(event.log_item())
-            return
-        before = known.text if known else ""
-        continues = bool(before) and event.text.startswith(before)
-        text = event.text[len(before) :] if continues else event.text
-        if text:
-            separator = "\n\n" if self._has_answer and not continues else ""
-            self._listener.on_event(ZeroEvent("piece", separator + text))
-            self._has_answer = True
-
-    def _fail(self, error: OstlerError) -> None:
-        self._failure = self._failure or error
+    def _fail(self, error: BaseException) -> None:
+        self._turn.fail(error)
         self._changed.set()
 
     # -- control ---------------------------------------------------------------------------------------------------
@@ -344,58 +416,41 @@ class ConnectorTransport:
         """Pause the agent; a later prompt or `/nudge` lets it go on."""
         if not self._is_interrupted or not self._context_id:
             return ""
+        if not self._controls.has("pause"):
+            return "stopped waiting; Agent Zero goes on working on its server, which cannot pause it"
         await self._server.call("pause", {"context_id": self._context_id, "paused": True})
         return "stopped waiting and paused Agent Zero; a prompt or `/nudge` lets it go on"
 
     def options(self) -> tuple[SessionOption, ...]:
-        return tuple(
-            SessionOption(name, self._options[name], label, has_default=True) for name, (_, label) in _OPTIONS.items()
-        )
+        return self._controls.options()
 
     async def set_option(self, option_id: str, value: str) -> bool:
-        if option_id not in _OPTIONS:
-            return False
-        if self._context_id:
-            await self._apply_option(option_id, value)
-        self._options[option_id] = value
-        return True
-
-    async def _apply_option(self, name: str, value: str) -> None:
-        body: dict[str, Any] = {"context_id": self._context_id}
-        if name == "agent_profile":
-            body["agent_profile"] = value
-        elif name == "project":
-            body |= {"action": "activate", "name": value} if value else {"action": "deactivate"}
-        else:
-            body |= {"action": "set_preset", "preset_name": value} if value else {"action": "clear"}
-        await self._server.call(_OPTIONS[name][0], body)
+        return await self._controls.set_option(option_id, value, self._context_id)
 
     def commands(self) -> tuple[SlashCommand, ...]:
-        return tuple(SlashCommand(name, description) for name, description in _COMMANDS.items())
+        return self._controls.commands()
 
     async def run_command(self, name: str, argument: str) -> str:
         if not self._context_id:
             return "there is no conversation on the server yet"
-        body: dict[str, Any] = {"context_id": self._context_id}
-        if name == "nudge":
+        if name == NUDGE:
             await self._run(None)
             return "Agent Zero went on and has finished"
-        if name == "compact":
-            await self._server.call(
-                "compact_chat", {**body, "action": "compact", "use_chat_model": True}, seconds=120.0
-            )
-            return "the server summarises the conversation"
-        if name == "tokens":
-            answer = await self._server.call("token_status", body)
-            shown = [f"{key}: {value}" for key, value in answer.items() if key != "ok" and isinstance(value, int | str)]
-            return ", ".join(shown)[:500] or "the server reports no tokens"
-        await self._server.call("chat_reset" if name == "reset" else "chat_delete", body)
-        self._subscribed, self._seq = False, -1
-        if name == "reset":
-            return "deleted the messages of the conversation on the server"
-        self._context_id = ""
-        self._listener.on_conversation("")
-        return "deleted the conversation on the server"
+        message = await self._controls.run(name, self._context_id)
+        if name in ("reset", "terminate"):
+            self._subscribed, self._seq = False, -1
+        if name == "terminate":
+            self._context_id = ""
+            self._listener.on_conversation("")
+        return message
+
+    async def compact(self) -> str:
+        return await self.run_command(COMPACT, "")
+
+    async def tokens(self) -> tuple[int, int]:
+        if not self._context_id or not self._controls.has("token_status"):
+            return 0, 0
+        return await self._controls.tokens(self._context_id)
 
     async def aclose(self) -> None:
         await self._operations.stop()
@@ -430,4 +485,6 @@ async def probe_connector(
             listener.on_notice(f"the connector of {server.address} is not used: {problem}")
         await server.aclose()
         return None
-    return ConnectorTransport(server, settings, start, listener)
+    transport = ConnectorTransport(server, settings, start, listener, capabilities)
+    await transport.load_choices()
+    return transport

@@ -8,10 +8,25 @@ from ostler.wire.agent_zero.loose_values import first_text
 from ostler.wire.agent_zero.zero_events import ZeroToolRequest, ZeroToolResult
 
 FILE_OP, EXEC_OP = "connector_file_op", "connector_exec_op"
-READ_TOOL, WRITE_TOOL, PATCH_TOOL, SHELL_TOOL = "connector_read", "connector_write", "patch", "bash"
-DEFAULT_EXEC_SECONDS, MAX_EXEC_SECONDS = 180.0, 600.0
-NO_INPUT = "no command waits for input: each command runs to its end, without a terminal; run a new command instead"
+READ_TOOL, WRITE_TOOL, PATCH_TOOL, SHELL_TOOL = "connector_read", "connector_write", "patch", "connector_shell"
+FILE_SECONDS, EXEC_SECONDS, EXEC_MARGIN = 25.0, 100.0, 8.0  # a server waits for 30, and for 15 more than a command
 _INTERPRETERS = {"python": "python3 -c", "nodejs": "node -e"}
+_ACTIONS = {
+    "terminal": "run",
+    "python": "run",
+    "nodejs": "run",
+    "output": "output",
+    "reset": "reset",
+    "input": "input",
+}
+_TIMEOUT_GROUPS = {"output": "output_timeouts"}
+_TIMEOUTS = {
+    "first": "first_output_timeout",
+    "between": "between_output_timeout",
+    "total": "max_exec_timeout",
+    "dialog": "dialog_timeout",
+}
+_SHELL_DETAILS = ("message", "running", "exit_code")
 _BEGIN, _UPDATE, _END = "*** Begin Patch", "*** Update File:", "*** End Patch"
 _METADATA = ("file", "total_lines", "line_from", "line_to")
 
@@ -21,45 +36,46 @@ def operation_id(members: dict[str, Any]) -> str:
     return str(value) if isinstance(value, str | int) else ""
 
 
-def read_operation(event: str, members: dict[str, Any], exec_seconds: float) -> ZeroToolRequest | dict[str, Any]:
-    """Return the tool request of an operation, or its result if nothing has to run. Raises `ToolError`."""
+def read_operation(event: str, members: dict[str, Any], exec_config: dict[str, Any]) -> ZeroToolRequest:
+    """Return the tool request of an operation. Raises `ToolError` if it is not supported.
+
+    `exec_config` is the server's configuration of commands, with their timeouts.
+    """
     if event == FILE_OP:
         return _file_request(members)
     if event == EXEC_OP:
-        return _exec_request(members, exec_seconds)
+        return _exec_request(members, exec_config)
     raise ToolError(f"Ostler does not support {event[:60]}", code="unsupported")
 
 
 def operation_reply(members: dict[str, Any], result: ZeroToolResult) -> dict[str, Any]:
     """Return what the server gets for an operation that ran, failed or was denied."""
     op_id = members.get("op_id", "")
-    ran = result.ok or (result.tool_name == SHELL_TOOL and "exit_code" in result.details)
-    if not ran:
-        return {"op_id": op_id, "ok": False, "error": result.output, "host": result.details.get("host", "")}
+    host = result.details.get("host", "")
+    if not result.ok and "running" not in result.details:
+        reply = {"op_id": op_id, "ok": False, "error": result.output, "host": host}
+        return reply | ({"code": code} if (code := _freshness_code(result)) else {})
     if result.tool_name == SHELL_TOOL:
-        session = members.get("session") if isinstance(members.get("session"), int) else 0
-        shown = {"message": f"Session {session} completed.", "output": result.output, "running": False}
-        shown["exit_code"] = result.details.get("exit_code", 0)
+        shown = {name: result.details[name] for name in _SHELL_DETAILS if name in result.details}
+        shown["output"] = result.output
     elif result.tool_name == READ_TOOL:
         shown = {"content": result.output}
     else:
         shown = {"path": first_text(members, "path"), "message": result.output}
-    shown |= {name: result.details[name] for name in _METADATA if name in result.details}
-    return {"op_id": op_id, "ok": True, "result": shown, "host": result.details.get("host", "")}
+    names = ("file",) if first_text(members, "op").strip().lower() == "stat" else _METADATA
+    shown |= {name: result.details[name] for name in names if name in result.details}
+    return {"op_id": op_id, "ok": True, "result": shown, "host": host}
+
+
+def _freshness_code(result: ZeroToolResult) -> str:
+    """Return the code by which the server tells its agent to read a file first, or again."""
+    if result.details.get("code") != "changed_on_disk":
+        return ""
+    return "patch_need_read" if "has not been read" in result.output else "patch_stale_read"
 
 
 def refusal(members: dict[str, Any], reason: str) -> dict[str, Any]:
     return {"op_id": members.get("op_id", ""), "ok": False, "error": reason}
-
-
-def exec_seconds_of(hello: dict[str, Any]) -> float:
-    """Return the longest time of a command that the server's configuration allows."""
-    config = hello.get("exec_config")
-    timeouts = config.get("code_exec_timeouts") if isinstance(config, dict) else None
-    value = timeouts.get("max_exec_timeout") if isinstance(timeouts, dict) else None
-    if not isinstance(value, int | float) or not value > 0:
-        return DEFAULT_EXEC_SECONDS
-    return float(min(value, MAX_EXEC_SECONDS))
 
 
 def _file_request(members: dict[str, Any]) -> ZeroToolRequest:
@@ -93,19 +109,57 @@ def context_patch(path: str, patch: str) -> str:
     return "\n".join((_BEGIN, f"{_UPDATE} {path}", *hunks, _END, ""))
 
 
-def _exec_request(members: dict[str, Any], seconds: float) -> ZeroToolRequest | dict[str, Any]:
+def _exec_request(members: dict[str, Any], config: dict[str, Any]) -> ZeroToolRequest:
     runtime, code = first_text(members, "runtime").strip().lower(), first_text(members, "code")
-    if runtime == "reset":
-        shown = {"message": "There is no running command.", "output": "", "running": False}
-        return {"op_id": members.get("op_id", ""), "ok": True, "result": shown}
-    if runtime in ("input", "output"):
-        raise ToolError(NO_INPUT, code="unsupported")
-    if runtime != "terminal" and runtime not in _INTERPRETERS:
-        raise ToolError(f"unknown runtime {runtime[:40]!r}", code="unsupported")
-    if not code.strip():
-        raise ToolError(f"code is required for runtime={runtime}", code="bad_arguments")
-    command = code if runtime == "terminal" else f"{_INTERPRETERS[runtime]} {shlex.quote(code)}"
-    return _request(members, SHELL_TOOL, {"command": command, "timeout": seconds}, f"{runtime} command")
+    if runtime not in _ACTIONS:
+        raise ToolError(f"runtime must be one of: {', '.join(_ACTIONS)}", code="unsupported")
+    payload: dict[str, Any] = {"action": _ACTIONS[runtime], "session": _session_number(members.get("session"))}
+    if runtime in _INTERPRETERS:
+        code = f"{_INTERPRETERS[runtime]} {shlex.quote(code)}" if code.strip() else ""
+    if runtime == "input":
+        keyboard = members.get("keyboard")
+        payload["command"] = keyboard if isinstance(keyboard, str) else code
+    elif payload["action"] == "run":
+        if not code.strip():
+            raise ToolError(f"code is required for runtime={runtime}", code="bad_arguments")
+        payload["command"] = code
+    if members.get("reset") is True and payload["action"] == "run":
+        payload["reset"] = True
+    if timeouts := _timeouts(members.get("timeouts"), config.get(_TIMEOUT_GROUPS.get(runtime, "code_exec_timeouts"))):
+        payload["timeouts"] = timeouts
+    return _request(members, SHELL_TOOL, payload, f"{runtime} in shell session {payload['session']}")
+
+
+def patience_for(event: str, members: dict[str, Any], exec_config: dict[str, Any]) -> float:
+    """Return for how many seconds the server waits for an operation, with a margin for the way."""
+    if event != EXEC_OP:
+        return FILE_SECONDS
+    runtime = first_text(members, "runtime").strip().lower()
+    group = exec_config.get(_TIMEOUT_GROUPS.get(runtime, "code_exec_timeouts"))
+    return max(_timeouts(members.get("timeouts"), group).values(), default=EXEC_SECONDS) + EXEC_MARGIN
+
+
+def _session_number(value: Any) -> int:
+    number = int(value) if isinstance(value, int | float) and -1e9 < value < 1e9 else value or 0
+    if isinstance(number, str) and number.strip().isdecimal() and len(number) < 10:
+        number = int(number)
+    if not isinstance(number, int):
+        raise ToolError("session must be an integer", code="bad_arguments")
+    return number
+
+
+def _timeouts(*groups: Any) -> dict[str, float]:
+    """Return the timeouts of the first group of the server's configuration that has any."""
+    for group in groups:
+        given = group if isinstance(group, dict) else {}
+        found = {
+            name: float(given[key])
+            for name, key in _TIMEOUTS.items()
+            if isinstance(given.get(key), int | float) and 0 < given[key] < 1e6
+        }
+        if found:
+            return found
+    return {}
 
 
 def _request(members: dict[str, Any], tool: str, payload: dict[str, Any], words: str) -> ZeroToolRequest:

@@ -22,6 +22,7 @@ ROUTES = "/api/plugins/_a0_connector/v1"
 LOGIN_HINT = "store user and password of the server's web page with `ostler zero login --user NAME`"
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 _SECONDS = 15.0
+_ONCE = ("message_send", "chat_create", "nudge", "compact_chat")  # must not arrive twice
 
 
 class ConnectorLogin(msgspec.Struct, frozen=True):
@@ -113,8 +114,15 @@ class ConnectorServer:
 
     async def _fetch(self, path: str, body: bytes, content_type: str, seconds: float = _SECONDS) -> HttpDocument:
         headers = [("content-type", content_type), ("accept", "application/json"), *self._headers()]
+        repeatable = path.rpartition("/")[2] not in _ONCE
         return await self._http.fetch(
-            "POST", self._path + path, headers, body, timeout=seconds, limit=MAX_DOCUMENT_BYTES
+            "POST",
+            self._path + path,
+            headers,
+            body,
+            timeout=seconds,
+            limit=MAX_DOCUMENT_BYTES,
+            repeatable=repeatable,
         )
 
     def _headers(self) -> list[tuple[str, str]]:

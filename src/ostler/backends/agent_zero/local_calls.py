@@ -13,7 +13,10 @@ from ostler.wire.agent_zero.zero_events import ZeroToolRequest, ZeroToolResult
 
 MAX_CALLS = 500  # of one turn
 MAX_ID_LENGTH = 100
-_DETAILS = ("exit_code", "seconds", "timed_out", "path", "file", "total_lines", "line_from", "line_to")
+_DETAILS = (
+    *("exit_code", "seconds", "timed_out", "message", "running"),
+    *("path", "file", "total_lines", "line_from", "line_to"),
+)
 
 
 class LocalCalls:

@@ -339,6 +339,12 @@ class MessageApiTransport:
             return "ended the conversation on the server"
         return "deleted the messages of the conversation on the server"
 
+    async def compact(self) -> str:
+        return ""
+
+    async def tokens(self) -> tuple[int, int]:
+        return 0, 0
+
     async def aclose(self) -> None:
         await self._log.stop()
         for task in self._steering:

@@ -46,9 +46,10 @@ class ZeroServer:
         return self._http
 
     async def send_message(self, body: Mapping[str, Any], accept: str) -> HttpResponse:
-        """Post a message and return the response, whose head has not been read yet."""
+        """Post a message once and return the response, whose head has not been read yet."""
         path = f"{self.prefix}/{MESSAGE_ROUTE}" if self.has_routes else self._message_path
-        return await self._http.send("POST", percent_encode(path), self._headers(accept), msgspec.json.encode(body))
+        data = msgspec.json.encode(body)
+        return await self._http.send("POST", percent_encode(path), self._headers(accept), data, repeatable=False)
 
     def use_other_prefix(self) -> bool:
         """Switch between `/api_message` and `/api/api_message`. Return False if there is no other path."""

@@ -47,6 +47,9 @@ class TurnListener(Protocol):
 
     def on_notice(self, text: str, *, is_warning: bool = False) -> None: ...
 
+    async def confirm(self, text: str) -> bool:
+        """Ask the user whether to continue; False if nobody can answer."""
+
     async def run_tool(self, request: ZeroToolRequest) -> ZeroToolResult:
         """Run a tool through the tool host, which asks for permission. Failures and denials are results."""
 
@@ -95,6 +98,12 @@ class ZeroTransport(Protocol):
 
     async def run_command(self, name: str, argument: str) -> str:
         """Run one of `commands` and return the message for the user. Raises `BackendError`."""
+
+    async def compact(self) -> str:
+        """Let the server summarise the conversation and return the message for the user; empty if it cannot."""
+
+    async def tokens(self) -> tuple[int, int]:
+        """Return how many tokens the conversation has and how many fit; 0 if that is unknown."""
 
     async def aclose(self) -> None: ...
 

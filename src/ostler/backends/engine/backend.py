@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ostler.backends.engine.history import History, find_prefix, last_context_report, latest_event, undone_summaries
+from ostler.backends.engine.history import History, find_prefix, last_context_report, undone_summaries
 from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.loop import AgentLoop
 from ostler.backends.engine.plugins.budget import Budget
@@ -34,6 +34,7 @@ from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.events import Compacted, InfoChanged, Notice, PrefixBuilt, TurnEnded, UsageReported
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
+from ostler.core.session_view import latest_event
 from ostler.core.sessions import (
     Compact,
     OptionChoice,

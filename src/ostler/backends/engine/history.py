@@ -21,7 +21,7 @@ from ostler.core.events import (
 )
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import Prompt, TextContent
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records, latest_event
 from ostler.core.tool_aliases import resolve_tool_name
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.models.model_types import AssistantMessage, RequestMessage, SystemMessage, ToolResultsMessage, UserMessage
@@ -134,14 +134,6 @@ def find_prefix(records: Records) -> PrefixBuilt | None:
     """Return the prefix of the session's requests, or None before the first request."""
     event = latest_event(records, "prefix_built")
     return event if isinstance(event, PrefixBuilt) else None
-
-
-def latest_event(records: Records, event_type: str) -> Event | None:
-    """Return the latest event of a type, or None; events of other types are not decoded."""
-    index = next(
-        (position for position in reversed(range(len(records))) if records.type_at(position) == event_type), None
-    )
-    return None if index is None else records[index].event
 
 
 def last_context_report(records: Records) -> UsageReported | None:

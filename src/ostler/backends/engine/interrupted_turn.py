@@ -8,7 +8,7 @@ from ostler.core.errors import UsageError
 from ostler.core.events import MessageDone, TurnStarted
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import Prompt
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 
 INTERRUPTED_REPLY = "Not from the user: your last reply was interrupted. Continue where it stopped."
 # After a reply without calls, these mean that the turn went on to its next step.

@@ -6,7 +6,7 @@ from ostler.backends.engine.history import History, find_prefix, is_manual_resul
 from ostler.backends.engine.request_prefix import prefix_parts
 from ostler.backends.engine.token_estimate import BYTES_PER_TOKEN, byte_size
 from ostler.core.events import PromptPart, UsageReported
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.core.tools import SERVER_NOTE
 from ostler.models.model_types import AssistantMessage, RequestMessage, SystemMessage, ToolResultsMessage
 

@@ -9,7 +9,8 @@ from ostler.core.errors import UsageError
 from ostler.core.events import Compacted, Reminded
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import Prompt
-from ostler.core.protocols import BackendContext, Records
+from ostler.core.protocols import BackendContext
+from ostler.core.session_view import Records
 from ostler.core.sessions import Thinking
 from ostler.core.tools import ToolCall
 from ostler.knowledge.agent_definition import AgentRole

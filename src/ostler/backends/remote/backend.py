@@ -2,25 +2,26 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
 from ostler.backends.remote.host_calls import HostCalls
 from ostler.backends.remote.log_position import LogPosition
 from ostler.backends.remote.manifest import make_manifest
+from ostler.backends.remote.message_ids import conversation_texts, new_message_id
+from ostler.backends.remote.plan import RemotePlan
 from ostler.backends.remote.questions import ServerQuestions
 from ostler.backends.remote.requests import ChangeRequests
 from ostler.backends.remote.server import RemoteServer, ServerCapabilities
 from ostler.backends.remote.snapshot_view import show_missing
-from ostler.backends.remote.stream import RetryDelays, ServerStream
+from ostler.backends.remote.stream import ProtocolViolation, ServerStream
 from ostler.backends.remote.turns import FollowedTurn, RemoteTurns
 from ostler.core import events as e
 from ostler.core.errors import BackendError, OstlerError
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import BackendContext
-from ostler.core.sessions import OptionChoice, SessionChange, SessionInfo, SessionOption, SessionStart
-from ostler.core.tools import ToolSpec
+from ostler.core.sessions import OptionChoice, Revert, SessionChange, SessionInfo, SessionOption, SessionStart
 from ostler.text.sanitise import sanitise
 from ostler.wire.client_frames import (
     ApprovalRequest,
@@ -32,12 +33,7 @@ from ostler.wire.client_frames import (
     UserMessageFrame,
 )
 from ostler.wire.frames import MAX_FRAME_BYTES, encode_frame
-from ostler.wire.frames_shared import (
-    PROTOCOL_VERSION,
-    HostInfo,
-    RemoteWorkspace,
-    ToolManifest,
-)
+from ostler.wire.frames_shared import PROTOCOL_VERSION, RemoteWorkspace, ToolManifest
 from ostler.wire.remote_events import CHANGES
 from ostler.wire.server_frames import (
     ChangeResult,
@@ -55,29 +51,12 @@ from ostler.wire.server_frames import (
 NAME = "remote"
 FEATURES = ("events", "queue", "approvals", "host", "manifest", "tool.cancel", "changes")
 CANCEL_SECONDS = 8.0
+REVERT_SECONDS = 5.0
 MAX_QUOTED = 200
+MAX_TURN_BYTES = 256 * 1024 * 1024
 _OPTIONS = ("model", "thinking")
 _IN_TURN = (e.TextDelta, e.ThoughtDelta, e.MessageSnapshot, e.MessageDone, e.ToolCalled, e.ToolFinished)
 _FATAL_ERRORS = ("model_unavailable", "busy", "internal", "bad_message", "empty_message", "queue_full", "too_large")
-
-
-class RemotePlan(msgspec.Struct, frozen=True):
-    """What a session with a server needs besides the connection.
-
-    `tools` are all tools that the server may call; those in `server_only` are left out if the server does not have
-    them. `session_id` is the server's session to use, if it is not a new one; `fork` copies the one of the journal.
-    """
-
-    version: str
-    host: HostInfo
-    tools: Callable[[], Sequence[ToolSpec]]
-    workspace: Callable[[], RemoteWorkspace | None] = lambda: None
-    model: str = ""
-    session_id: str = ""
-    fork: bool = False
-    take_host: bool = False
-    server_only: frozenset[str] = frozenset({"task"})
-    delays: RetryDelays = RetryDelays()
 
 
 class RemoteBackend:
@@ -94,6 +73,8 @@ class RemoteBackend:
         self._options: tuple[SessionOption, ...] = ()
         self._title = ""
         self._sent_manifest = ToolManifest(())
+        self._reverted = asyncio.Event()
+        self._turn_bytes = 0
         self._root = ""
         self.context: BackendContext
         self._position: LogPosition
@@ -107,10 +88,11 @@ class RemoteBackend:
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
         self.context, self._root = context, os.path.normpath(start.cwd)
         self._model = start.options.get("model", "") or self._model
-        self._position = LogPosition(context)
+        self._position = LogPosition(context, start.session_id)
         try:
             self._capabilities = await self._server.capabilities()
             session_id = await self._choose_session()
+            await self._restore_texts()
             self._options = self._initial_options()
             self._workspace = self._plan.workspace()
             stream = ServerStream(self._server, session_id, self, self._plan.delays)
@@ -147,13 +129,29 @@ class RemoteBackend:
             self._calls.begin_turn()
 
     async def apply(self, change: SessionChange) -> bool:
-        if CHANGES[type(change)] != "send":
+        if CHANGES[type(change)] == "local":
             return False
         try:
+            if isinstance(change, Revert):
+                return await self._revert()
             return await self._changes.send(change)
         except OstlerError as error:
             self.context.emit(e.Notice("warning", str(error)))
             return False
+
+    async def _revert(self) -> bool:
+        """Revert the server's log to where the client's is now. Return whether that was possible."""
+        seq = self._position.active_seq()
+        self._position.save()  # the revert has removed the position from the records
+        if seq is None:
+            return False
+        self._reverted.clear()
+        applied = await self._changes.send(Revert(seq))
+        if applied:
+            with suppress(TimeoutError):  # then the position is saved later
+                async with asyncio.timeout(REVERT_SECONDS):
+                    await self._reverted.wait()
+        return applied
 
     async def aclose(self) -> None:
         await self._calls.end_turn()
@@ -227,6 +225,7 @@ class RemoteBackend:
     async def handle_log(self, frame: ServerFrame) -> None:
         match frame:
             case EventMessage():
+                self._count_bytes(len(frame.event))
                 event = self._position.take(frame)
                 if event is not None:
                     await self._handle_event(event)
@@ -246,11 +245,14 @@ class RemoteBackend:
             case e.TurnEnded():
                 await self._calls.end_turn()
                 self._position.save()
-                self._turns.on_ended(event)
+                await self._turns.on_ended(event)
             case e.Queued(_, prompts):
                 self._on_queue({prompt.id for prompt in prompts})
             case e.InfoChanged(info):
                 self._on_info(info)
+            case e.Reverted():
+                self._position.save()
+                self._reverted.set()
             case e.Renamed(title):
                 if title and title != self._title:
                     self._title = title
@@ -270,7 +272,14 @@ class RemoteBackend:
                 self._calls.announce(call)
         self._position.adopt(event, self._calls.ran_here)
 
+    def _count_bytes(self, size: int) -> None:
+        """Stop with a server whose log has no end: what it sends is stored and shown here."""
+        self._turn_bytes += size
+        if self._turn_bytes > MAX_TURN_BYTES:
+            raise ProtocolViolation(f"the server sent more than {MAX_TURN_BYTES >> 20} MiB of events in one turn")
+
     async def _on_turn_started(self, turn_id: str, prompt: Prompt) -> None:
+        self._turn_bytes = 0
         self._calls.begin_turn()
         is_ours = self._turns.on_started(turn_id, prompt.id)
         if self._turns.is_given_up:
@@ -356,7 +365,7 @@ class RemoteBackend:
         message = UserMessageFrame(
             prompt.text,
             self._position.session_id,
-            os.urandom(12).hex(),
+            new_message_id(self.context.records()),
             blocks=() if is_plain else prompt.blocks,
             notes=tuple(self.context.unsent_notes()),
             trace_id=os.urandom(16).hex(),
@@ -405,7 +414,7 @@ class RemoteBackend:
     async def _choose_session(self) -> str:
         """Return the server's session: the one of the journal, a copy of it, the named one, or a new one."""
         position = self._position
-        if position.session_id and self._plan.fork:
+        if position.is_copied:
             copy = await self._server.fork(position.session_id, position.seq)
             position.begin(copy.session_id, copy.epoch, position.seq)
         if position.session_id:
@@ -418,6 +427,12 @@ class RemoteBackend:
         created = await self._server.create(self._root, self._model, self._plan.version)
         self._model = created.model or self._model
         return created.session_id
+
+    async def _restore_texts(self) -> None:
+        """Get the texts that the journal leaves out, if there is one to resume."""
+        restore, position = self._plan.restore, self._position
+        if restore and position.session_id and position.seq:
+            restore(*conversation_texts(await self._server.messages(position.session_id)))
 
     def _initial_options(self) -> tuple[SessionOption, ...]:
         names = self._capabilities.model_names()

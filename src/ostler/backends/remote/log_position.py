@@ -17,11 +17,16 @@ _SEPARATOR = "/"
 
 
 class LogPosition:
-    """How far the log was read. A record is taken once, also if a crash lost the position after it."""
+    """How far the log was read. A record is taken once, also if a crash lost the position after it.
 
-    def __init__(self, context: BackendContext) -> None:
+    `is_copied`: this session is a copy of the one that wrote the position, and has no session on the server yet.
+    """
+
+    def __init__(self, context: BackendContext, local_id: str) -> None:
         self.session_id = self.epoch = ""
         self.seq = 0
+        self.is_copied = False
+        self._local_id = local_id
         self._context = context
         self._known_messages: set[str] = set()
         self._load(context)
@@ -32,6 +37,7 @@ class LogPosition:
         if last >= 0 and isinstance(cursor := records[last].event, RemoteCursor):
             self.session_id, _, self.epoch = cursor.epoch.partition(_SEPARATOR)
             self.seq = cursor.seq
+            self.is_copied = cursor.session != self._local_id
         for index in records.indexes_of(("message_done",)):
             if index > last and isinstance(event := records[index].event, MessageDone):
                 self._known_messages.add(event.message.id)
@@ -42,11 +48,24 @@ class LogPosition:
 
     def begin(self, session_id: str, epoch: str, seq: int) -> None:
         """Use another log from now on, or another position in it."""
+        self.is_copied = False
         self.session_id, self.epoch, self.seq = session_id, epoch, seq
         self.save()
 
     def save(self) -> None:
-        self._context.emit(RemoteCursor(f"{self.session_id}{_SEPARATOR}{self.epoch}", self.seq))
+        self._context.emit(RemoteCursor(self._log_name, self.seq, session=self._local_id))
+
+    def active_seq(self) -> int | None:
+        """Return the position in the server's log after the records that are in effect, or None if it is unknown."""
+        records = self._context.records()
+        last = max(records.indexes_of(("far_mark",)), default=-1)
+        cursor = records[last].event if last >= 0 else None
+        is_known = isinstance(cursor, RemoteCursor) and cursor.epoch == self._log_name
+        return cursor.seq if isinstance(cursor, RemoteCursor) and is_known else None
+
+    @property
+    def _log_name(self) -> str:
+        return f"{self.session_id}{_SEPARATOR}{self.epoch}"
 
     def take(self, message: EventMessage) -> Event | None:
         """Return the event of a message, or None if it was taken before or belongs to another log.

@@ -1,6 +1,6 @@
 """HTTP requests to an Ostler server: its address, its sessions, and the WebSocket of one of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -8,38 +8,39 @@ import msgspec
 from ostler.core.errors import BackendError, UsageError
 from ostler.http.client import HttpClient, HttpDocument
 from ostler.http.dialer import Dialer
-from ostler.http.proxy import proxy_for
 from ostler.http.url import ServerOrigin, match_url, origin_from_match, percent_encode, strip_secrets
 from ostler.text.sanitise import sanitise
 from ostler.wire.frames import MAX_FRAME_BYTES
-from ostler.wire.frames_shared import PROTOCOL_VERSION, Frame
+from ostler.wire.frames_shared import PROTOCOL_VERSION, Frame, SessionSnapshot
 
 if TYPE_CHECKING:
-    from ostler.http.tls import TlsFiles
     from ostler.http.websocket import WebSocket
 
 T = TypeVar("T")
 
 SESSIONS = "/api/agent/sessions"
 CAPABILITIES = "/api/agent/capabilities"
-PLAIN_HTTP_VARIABLE = "OSTLER_SERVER_PLAIN_HTTP"
-TOKEN_HINT = "set OSTLER_SERVER_TOKEN, or store the token with `ostler login URL`"
+TOKEN_HINT = "log in again with `ostler login URL`"
 _MAX_DOCUMENT = 4 * 1024 * 1024
 _TIMEOUT = 10.0
 _SCHEMES = {"ws": "http", "wss": "https"}
 
 
 class ServerAddress(msgspec.Struct, frozen=True):
-    """Where a server is. `prefix` is the path before its routes; `session_id` the session that the URL names."""
+    """Where a server is. `prefix` is the path before its routes; `session_id` the session that the URL names.
+
+    `unix` is the Unix socket, if it is reached through one.
+    """
 
     origin: ServerOrigin
     prefix: str = ""
     session_id: str = ""
+    unix: str = ""
 
     @property
     def url(self) -> str:
         """The address of the server, without the session."""
-        return f"{self.origin.scheme}://{self.origin.authority}{self.prefix}"
+        return self.unix or f"{self.origin.scheme}://{self.origin.authority}{self.prefix}"
 
 
 class ServerCapabilities(Frame, frozen=True):
@@ -68,12 +69,8 @@ class _ErrorDocument(msgspec.Struct):
     error: str = ""
 
 
-def parse_server_url(text: str, environ: Mapping[str, str]) -> ServerAddress:
-    """Parse `https://HOST[/PREFIX][/api/agent/sessions/ID]`. Raises `UsageError`.
-
-    Without TLS a token could be read on the way, so only this machine may be addressed with http, unless the
-    environment allows it.
-    """
+def parse_server_url(text: str) -> ServerAddress:
+    """Parse `https://HOST[/PREFIX][/api/agent/sessions/ID]`. Raises `UsageError`."""
     scheme, mark, rest = text.strip().partition("://")
     match = match_url(f"{_SCHEMES.get(scheme.lower(), scheme)}://{rest}" if mark else text)
     if match is None or match["user"] or match["query"]:
@@ -81,11 +78,6 @@ def parse_server_url(text: str, environ: Mapping[str, str]) -> ServerAddress:
             f"not the URL of a server: {strip_secrets(text)[:200]!r}", hint="write it as https://host:port"
         )
     origin = origin_from_match(match)
-    if origin.scheme == "http" and not origin.is_loopback and not environ.get(PLAIN_HTTP_VARIABLE):
-        raise UsageError(
-            f"the token would be sent to {origin.address} without encryption",
-            hint=f"use https://, or set {PLAIN_HTTP_VARIABLE}=1 if the network is safe",
-        )
     prefix, _, session = (match["path"] or "").rstrip("/").partition(SESSIONS)
     session_id = session.strip("/").removesuffix("/stream")
     if "/" in session_id:
@@ -96,17 +88,12 @@ def parse_server_url(text: str, environ: Mapping[str, str]) -> ServerAddress:
 class RemoteServer:
     """The routes of one server that a tool host needs."""
 
-    def __init__(
-        self,
-        address: ServerAddress,
-        token: str,
-        environ: Mapping[str, str] | None = None,
-        tls_files: "TlsFiles | None" = None,
-    ) -> None:
+    def __init__(self, address: ServerAddress, dialer: Dialer, headers: Sequence[tuple[str, str]] = ()) -> None:
+        """`headers` are sent with every request; they authenticate the user."""
         self.address = address
-        self._dialer = Dialer(address.origin, proxy=proxy_for(address.origin, environ or {}), tls_files=tls_files)
-        self._http = HttpClient(self._dialer)
-        self._headers = [("authorization", f"Bearer {token}")] if token else []
+        self._dialer = dialer
+        self._http = HttpClient(dialer)
+        self._headers = list(headers)
 
     async def capabilities(self) -> ServerCapabilities:
         """Return what the server supports. Raises `BackendError` if it speaks no version of the protocol that we do."""
@@ -131,6 +118,10 @@ class RemoteServer:
     async def fork(self, session_id: str, seq: int) -> RemoteSession:
         """Copy a session up to a record. Raises `BackendError`."""
         return self._decode(await self._fetch("POST", f"{SESSIONS}/{session_id}/fork", {"seq": seq}), RemoteSession)
+
+    async def messages(self, session_id: str) -> SessionSnapshot:
+        """Return the conversation of a session. Raises `BackendError`."""
+        return self._decode(await self._fetch("GET", f"{SESSIONS}/{session_id}/messages"), SessionSnapshot)
 
     async def open_stream(self, session_id: str) -> "WebSocket":
         """Open the WebSocket of a session. Raises `HandshakeRefused` or `BackendError`."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from ostler.backends.remote.server import RemoteServer
+from ostler.backends.remote.server import TOKEN_HINT, RemoteServer
 from ostler.core.errors import BackendError, OstlerError
 from ostler.text.sanitise import sanitise
 from ostler.wire.client_frames import ClientFrame, Hello
@@ -38,7 +38,6 @@ STABLE_SECONDS = 10.0  # a connection that lasted this long begins with the shor
 _LOG_FRAMES = (EventMessage, ToolCallMessage, Resync, AssistantDone, AssistantDelta)
 _FINAL_STATUSES = (400, 401, 403, 404)
 _RESUMING_CODES = (CloseCode.NO_HELLO, CloseCode.RATE_LIMITED)
-_TOKEN_HINT = "log in again with `ostler login URL`"
 
 
 class ProtocolViolation(BackendError):
@@ -257,7 +256,7 @@ class ServerStream:
             case HandshakeRefused(status=status, body=body):
                 return self._server.refusal(status, body) if status in _FINAL_STATUSES else None
             case WebSocketClosed(close_code=code) if code >= CloseCode.BAD_MESSAGE and code not in _RESUMING_CODES:
-                hint = _TOKEN_HINT if code == CloseCode.UNAUTHENTICATED else ""
+                hint = TOKEN_HINT if code == CloseCode.UNAUTHENTICATED else ""
                 return BackendError(self._reason(error), code=f"closed_{code}", hint=hint)
             case _:
                 return None

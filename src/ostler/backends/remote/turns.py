@@ -47,6 +47,7 @@ class RemoteTurns:
         self.given_up: set[str] = set()  # turns that were cancelled here and have not ended on the server
         self.cancelled_messages: set[str] = set()
         self.is_following = asyncio.Event()
+        self.is_free = asyncio.Event()
 
     def follow(self, message: UserMessageFrame | None = None) -> FollowedTurn:
         """Begin a local turn. Without a message it follows the turn that runs on the server."""
@@ -55,11 +56,13 @@ class RemoteTurns:
             turn.turn_id = self.running or ""
         self.followed = turn
         self.is_following.set()
+        self.is_free.clear()
         return turn
 
     def unfollow(self) -> None:
         self.followed = None
         self.is_following.clear()
+        self.is_free.set()
 
     @property
     def is_given_up(self) -> bool:
@@ -85,7 +88,8 @@ class RemoteTurns:
         turn.turn_id, turn.is_accepted = turn_id, True
         return True
 
-    def on_ended(self, ended: TurnEnded) -> None:
+    async def on_ended(self, ended: TurnEnded) -> None:
+        """Note that a turn ended on the server, and wait until the local turn that followed it has ended too."""
         self.running = None
         self.given_up.discard(ended.turn_id)
         turn = self.followed
@@ -93,3 +97,5 @@ class RemoteTurns:
             return
         if turn.turn_id == ended.turn_id or (turn.message is None and not turn.turn_id):
             turn.finish(TurnEnded("", ended.reason, ended.fault, ended.limit))
+        if turn.ended.done():
+            await self.is_free.wait()

@@ -5,8 +5,8 @@ import os
 import time
 from typing import Any
 
+from ostler.core.commands import CommandRequest, CommandResult
 from ostler.core.errors import ToolError
-from ostler.core.protocols import CommandRequest, CommandResult
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.editor_file_gate import EditorFileGate
 from ostler.processes.command_environment import withheld_variables
@@ -38,7 +38,9 @@ class EditorShell(SessionShell):
 
     async def run(self, request: CommandRequest) -> CommandResult:
         async with self.gate.command():
-            return await self._run_in_terminal(request) if self.runs_in_editor else await super().run(request)
+            if self.runs_in_editor and not request.read_only:
+                return await self._run_in_terminal(request)
+            return await super().run(request)
 
     async def start(self, request: CommandRequest) -> str:
         async with self.gate.command():

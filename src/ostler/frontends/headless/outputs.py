@@ -1,12 +1,14 @@
 """The output formats of a headless run: text, simple, json and jsonl."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 import msgspec
 
+from ostler.core.errors import OstlerError
 from ostler.core.events import (
     Envelope,
     Event,
@@ -16,7 +18,7 @@ from ostler.core.events import (
     ThoughtDelta,
     TurnEnded,
 )
-from ostler.frontends.headless.summary import RunSummary
+from ostler.frontends.headless.summary import RunSummary, SummaryBuilder
 from ostler.rendering.style import Styler
 from ostler.rendering.wait_notices import WaitNotices
 from ostler.session.transcript import (
@@ -277,3 +279,14 @@ def make_output(output_format: str, paint: Styler, out: TextIO | None = None, *,
             return JsonlOutput(out)
         case _:
             return TextOutput(out, paint)
+
+
+@contextmanager
+def record_startup_error(output: RunOutput) -> Iterator[None]:
+    """Also write an error before the run starts as a record, if the output is machine-readable."""
+    try:
+        yield
+    except OstlerError as error:
+        if output.machine_readable:
+            output.close(SummaryBuilder().summarize_error(error))
+        raise

@@ -23,7 +23,9 @@ class Transport(Protocol):
 
 async def serve(transport: Transport, handler: McpServerHandler) -> int:
     """Serve one client until its input ends, a signal arrives, or it violates the protocol."""
-    peer = handler.peer = JsonRpcPeer(transport.send, handler, is_server=True, cancel_method=MCP_CANCEL)
+    peer = handler.peer = JsonRpcPeer(
+        transport.send, handler, is_server=True, cancel_method=MCP_CANCEL, accept_batches=True
+    )
     ended = asyncio.Event()
 
     def feed(data: bytes) -> None:

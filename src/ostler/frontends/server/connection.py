@@ -39,6 +39,7 @@ class ClientConnection:
     def start(self, session: Session, since: int) -> None:
         """Begin to send the log after record `since`."""
         self.position = since
+        self._send_waiting()
         if self.hello.resume and self.hello.resume.last_seq == since:
             self._translator.resume(self.hello.resume)
         self._pump = asyncio.create_task(self._send_log(session), name="log of a client")

@@ -2,7 +2,7 @@
 
 import logging
 
-from ostler.core.errors import OstlerError
+from ostler.core.errors import OstlerError, UsageError
 from ostler.core.sessions import Compact, Rename, Revert, SetOption, Steer
 from ostler.frontends.server.connection import ClientConnection
 from ostler.frontends.server.hub import SessionHub
@@ -30,7 +30,7 @@ class FrameHandler:
             try:
                 error = await self._dispatch(frame)
             except OstlerError as failure:
-                error = ErrorMessage(self._hub.id, str(failure), _code_of(failure))
+                error = ErrorMessage(self._hub.id, str(failure), error_code(failure))
         if error:
             self._connection.send(error)
         return error
@@ -149,5 +149,8 @@ class FrameHandler:
         return None
 
 
-def _code_of(error: OstlerError) -> ErrorCode:
-    return "busy" if error.fault.code in ("session_busy", "session_closed") else "model_unavailable"
+def error_code(error: OstlerError) -> ErrorCode:
+    """Return the code of the protocol for a failure."""
+    if error.fault.code in ("session_busy", "session_closed"):
+        return "busy"
+    return "bad_change" if isinstance(error, UsageError) else "model_unavailable"

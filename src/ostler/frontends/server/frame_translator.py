@@ -12,7 +12,7 @@ from ostler.core.events import (
     TextDelta,
     TurnEnded,
 )
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.frontends.server.outbox import Outbox
 from ostler.frontends.server.turn_metadata import turn_metadata
 from ostler.wire.client_frames import ApprovalRequest, ApprovalResolved

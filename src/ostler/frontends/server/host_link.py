@@ -33,6 +33,7 @@ class OpenCall(msgspec.Struct, eq=False):
     result: "asyncio.Future[ToolResultMessage]"
     started: float
     cancelled: bool = False
+    sent_to: HostConnection | None = None
 
 
 class HostLink:
@@ -53,15 +54,16 @@ class HostLink:
         self._absent_since = time.monotonic()
         self._changed = asyncio.Event()
 
-    def connect(self, connection: HostConnection, info: HostInfo, tools: dict[str, ToolSpec]) -> None:
-        """Make this connection the host's."""
+    def set_host(self, info: HostInfo, tools: dict[str, ToolSpec]) -> None:
+        """Use another host or another manifest from now on."""
         if info.id != self.info.id:
             self._absent_since = time.monotonic()  # for the calls of the earlier host
-        self.connection, self.info, self.tools = connection, info, tools
-        self._notify_change()
+        self.info, self.tools = info, tools
 
-    def resend_calls(self, connection: HostConnection) -> None:
-        """Send the open calls of this host again; it runs each id once."""
+    def connect(self, connection: HostConnection) -> None:
+        """Make this connection the host's, and send it the open calls again; it runs each id once."""
+        self.connection = connection
+        self._notify_change()
         for call in self.open_calls.values():
             if call.host.id == self.info.id and not call.cancelled:
                 self._send(call, connection)
@@ -154,6 +156,9 @@ class HostLink:
         self._publish(self.status())
 
     def _send(self, call: OpenCall, connection: HostConnection) -> None:
+        if call.sent_to is connection:
+            return
+        call.sent_to = connection
         connection.send_in_order(
             lambda seq: ToolCallMessage(
                 self._session_id,

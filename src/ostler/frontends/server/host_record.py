@@ -20,8 +20,8 @@ class HostRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     client_version: str = ""
 
     @classmethod
-    def new(cls, root: str = "", options: dict[str, str] | None = None) -> "HostRecord":
-        return cls(os.urandom(8).hex(), root[:4096], options=options or {})
+    def new(cls, root: str = "") -> "HostRecord":
+        return cls(os.urandom(8).hex(), root[:4096])
 
     @classmethod
     def decode(cls, data: bytes) -> "HostRecord":
@@ -40,6 +40,5 @@ class HostRecord(msgspec.Struct, frozen=True, omit_defaults=True):
             host=HostInfo(hello.host.id[:128], hello.host.name[:128]),
             tools=hello.tool_manifest.tools,
             workspace=hello.workspace,
-            options={**self.options, **hello.options},
             client_version=hello.client_version[:64],
         )

@@ -2,15 +2,17 @@
 
 import asyncio
 import hashlib
+import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
-from ostler.core.errors import JournalError, OstlerError
+from ostler.core.errors import JournalError, OstlerError, UsageError
+from ostler.core.events import TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Session, ToolRunner
-from ostler.core.sessions import OpenSessionRequest
+from ostler.core.sessions import OpenSessionRequest, SetOption
 from ostler.core.store import HostedStore
 from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.connection import ClientConnection
@@ -21,7 +23,7 @@ from ostler.frontends.server.message_queue import MessageQueue
 from ostler.frontends.server.remote_tools import RemoteTools
 from ostler.frontends.server.turn_metadata import snapshot
 from ostler.wire.client_frames import ApprovalRequest
-from ostler.wire.frames_shared import PROTOCOL_VERSION, CloseCode, ToolManifest
+from ostler.wire.frames_shared import PROTOCOL_VERSION, CloseCode, RemoteWorkspace, ToolManifest
 from ostler.wire.server_frames import (
     ErrorMessage,
     ManifestChanged,
@@ -31,11 +33,13 @@ from ostler.wire.server_frames import (
     SessionCreated,
 )
 
-OpenSession = Callable[[str, OpenSessionRequest, ToolRunner], Awaitable[Session]]
+log = logging.getLogger("ostler.server")
+OpenSession = Callable[[str, OpenSessionRequest, ToolRunner, RemoteWorkspace | None], Awaitable[Session]]
 
 
 class ServerParts(msgspec.Struct, frozen=True):
-    """What all sessions of a server share. `open_session` gets the owner, the request and the tools.
+    """What all sessions of a server share. `open_session` gets the owner, the request, the tools and
+    what the client's folder defines.
 
     `open_chat` opens a session without tools that is not stored, for a user. `models` are the names to choose from.
     """
@@ -106,19 +110,36 @@ class SessionHub:
 
     # -- the session -----------------------------------------------------------------------------------------------
 
-    async def open_session(self) -> Session:
-        """Open the session unless it is open, and continue an interrupted turn. Raises `OstlerError`."""
+    async def open_session(self, options: Mapping[str, str] | None = None) -> Session:
+        """Open the session unless it is open, and continue an interrupted turn. Raises `OstlerError`.
+
+        `options` are set and saved; if one of them is not possible, nothing is saved.
+        """
         async with self._lock:
             if self.closing:
                 raise JournalError("the session is closed", code="session_closed")
             if self.session is None:
-                self.tools = self._make_tools()
-                request = OpenSessionRequest(
-                    self.record.root or "/", resume=self.id, options=dict(self.record.options), takeover=True
-                )
-                self.session = await self._parts.open_session(self.owner, request, self.tools)
+                self.session = await self._open(options or {})
                 self.queue.load(self.session)
+            for name, value in (options or {}).items():
+                if self.session.info.option(name) != value and not await self.session.apply(SetOption(name, value)):
+                    raise UsageError(f"the option {name[:80]!r} cannot be set now")
+        if options:
+            await self._save(msgspec.structs.replace(self.record, options={**self.record.options, **options}))
         return self.session
+
+    async def _open(self, options: Mapping[str, str]) -> Session:
+        record, stored = self.record, self.record.options
+        request = OpenSessionRequest(record.root or "/", resume=self.id, options={**stored, **options}, takeover=True)
+        self.tools = self._make_tools()
+        try:
+            return await self._parts.open_session(self.owner, request, self.tools, record.workspace)
+        except UsageError as error:
+            if options or not stored:
+                raise
+            log.warning("stored options are ignored: %s", error, extra={"session": self.id})
+        request = msgspec.structs.replace(request, options={})
+        return await self._parts.open_session(self.owner, request, self.tools, record.workspace)
 
     async def close_session(self, *, release: bool = False) -> None:
         """Close the session. With `release` its turn is not ended, so that another process continues it."""
@@ -141,10 +162,13 @@ class SessionHub:
 
     async def attach(self, connection: ClientConnection) -> None:
         """Add a client: `session.created`, the log from its position on, and what is open. Raises `OstlerError`."""
-        hello = connection.hello
-        if hello.tool_manifest is not None:
-            await self._attach_host(connection)
-        session = await self.open_session()
+        try:
+            if connection.is_host:
+                await self._attach_host(connection)
+            session = await self.open_session(connection.hello.options)
+        except BaseException:
+            self.detach(connection)
+            raise
         if connection.close_code:
             return
         self.connections.append(connection)
@@ -155,7 +179,7 @@ class SessionHub:
         if self.queue.prompts:
             connection.send(QueueChanged(self.id, self.queue.items()))
         if connection is self.host_connection:
-            self.link.resend_calls(connection)
+            self.link.connect(connection)
         elif self.link.status().waiting_calls:
             connection.send(self.link.status())
 
@@ -199,7 +223,7 @@ class SessionHub:
         if old_root != self.record.root and self.session and not self.session.turn:
             await self.close_session()  # it is opened again with the new root
         self.host_connection = connection
-        self.link.connect(connection, hello.host, tools)
+        self.link.set_host(hello.host, tools)
         self.tools.report_change()
 
     def _greet(self, connection: ClientConnection, session: Session) -> int:
@@ -223,7 +247,7 @@ class SessionHub:
                 tuple(sorted(connection.features)),
                 "host" if connection.is_host else "viewer",
                 self.link.info,
-                self.link.connection is not None,
+                connection.is_host or self.link.connection is not None,
                 session.turn.id if session.turn else "",
                 bool(resume and not reason),
                 tuple(spec.name for spec in own_tools.specs()) if own_tools else (),
@@ -250,6 +274,17 @@ class SessionHub:
         turn = session.start(prompt)
         self.set_trace(turn.id, trace_id)
         return turn.id
+
+    def log_turn(self, ended: TurnEnded, seconds: float) -> None:
+        fields = {
+            "user": self.owner,
+            "turn": ended.turn_id,
+            "reason": ended.reason,
+            "ms": round(seconds * 1000),
+            "code": ended.fault.code if ended.fault else "",
+            "trace": self.trace_of(ended.turn_id),
+        }
+        log.info("turn ended", extra={"session": self.id, "fields": fields})
 
     def report_failure(self, error: OstlerError) -> None:
         self.publish(ErrorMessage(self.id, str(error), "turn_failed"))

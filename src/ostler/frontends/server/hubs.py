@@ -10,9 +10,10 @@ from contextlib import suppress
 import msgspec
 
 from ostler.core.errors import JournalError, OstlerError, UsageError
-from ostler.core.sessions import Rename, SessionQuery, SessionSummary, SetOption
+from ostler.core.sessions import Rename, SessionQuery, SessionSummary
 from ostler.core.store import HostedSessions
 from ostler.frontends.server.host_record import HostRecord
+from ostler.frontends.server.http_errors import HttpError
 from ostler.frontends.server.hub import ServerParts, SessionHub
 from ostler.wire.frames_shared import CloseCode
 from ostler.wire.server_frames import ErrorMessage
@@ -42,7 +43,7 @@ class SessionHubs:
                 hub = await self.get(found.owner, found.id)
                 await hub.open_session()
             except OstlerError as error:
-                log.warning("session %s cannot be continued: %s", found.id, error)
+                log.warning("the turn cannot be continued: %s", error, extra={"session": found.id})
         self._sweeper = asyncio.create_task(self._sweep(), name="close unused sessions")
 
     async def get(self, owner: str, session_id: str) -> SessionHub:
@@ -55,10 +56,11 @@ class SessionHubs:
                 hub = self._hubs[session_id] = SessionHub(owner, session_id, store, HostRecord.decode(data), self.parts)
             elif hub.owner != owner:
                 raise UsageError(f"session {session_id[:120]!r} not found")
+            hub.used_at = time.monotonic()
             return hub
 
-    async def create(self, owner: str, record: HostRecord, title: str = "") -> SessionHub:
-        """Create a session in the store. It is opened when it is used."""
+    async def create(self, owner: str, record: HostRecord, title: str = "", model: str = "") -> SessionHub:
+        """Create a session in the store. It is opened when it is used. Raises `OstlerError` for an unusable model."""
 
         def make() -> str:
             store = self._sessions.of(owner)
@@ -69,7 +71,14 @@ class SessionHubs:
                 store.rename(journal.session_id, title)
             return journal.session_id
 
-        return await self.get(owner, await asyncio.to_thread(make))
+        hub = await self.get(owner, await asyncio.to_thread(make))
+        if model:
+            try:
+                await hub.open_session({"model": model})
+            except OstlerError:
+                await self.delete(hub)
+                raise
+        return hub
 
     async def list(self, owner: str, query: SessionQuery) -> Sequence[SessionSummary]:
         return await asyncio.to_thread(self._sessions.of(owner).list, query)
@@ -79,13 +88,14 @@ class SessionHubs:
         session = await hub.open_session()
         if title is not None:
             await session.apply(Rename(title))
+            await session.wait_saved()
         if model is not None:
-            if not await session.apply(SetOption("model", model)):
-                raise UsageError(f"the model {model[:80]!r} cannot be used")
-            await hub.set_option("model", model)
+            await hub.open_session({"model": model})
 
     async def fork(self, hub: SessionHub, seq: int) -> SessionHub:
         """Copy a session. Raises `UsageError` if it has no such record."""
+        if hub.session:
+            await hub.session.wait_saved()
         store = self._sessions.of(hub.owner)
         new_id = await asyncio.to_thread(store.fork, hub.id, seq)
         record = msgspec.structs.replace(hub.record, epoch=HostRecord.new().epoch)
@@ -101,13 +111,23 @@ class SessionHubs:
         self._hubs.pop(hub.id, None)
 
     async def summary(self, hub: SessionHub) -> SessionSummary:
-        """Return the stored summary of a session."""
-        query = SessionQuery(limit=10_000)
-        found = await self.list(hub.owner, query)
-        return next((item for item in found if item.id == hub.id), SessionSummary(hub.id, hub.record.root))
+        """Return the stored summary of a session. Raises `UsageError`."""
+        return await asyncio.to_thread(self._sessions.of(hub.owner).summary, hub.id)
 
     def connection_count(self, owner: str) -> int:
         return sum(len(hub.connections) for hub in self._hubs.values() if hub.owner == owner)
+
+    def check_connections(self, hub: SessionHub) -> None:
+        """Raise `HttpError` if the session or its user has too many connections or open sessions."""
+        config, owner = self.parts.config, hub.owner
+        if len(hub.connections) >= config.connections_per_session:
+            raise HttpError(429, "rate_limited", f"the session has {len(hub.connections)} connections already")
+        if (count := self.connection_count(owner)) >= config.connections_per_user:
+            raise HttpError(429, "rate_limited", f"{owner} has {count} connections already")
+        if hub.session is None:
+            count = sum(other.session is not None for other in self._hubs.values() if other.owner == owner)
+            if count >= config.open_sessions_per_user:
+                raise HttpError(429, "rate_limited", f"{owner} has {count} open sessions already")
 
     async def drain(self) -> None:
         """Close all connections and release all sessions, so that another process continues their turns."""
@@ -128,7 +148,7 @@ class SessionHubs:
                 self._expired_at = time.monotonic()
                 before = time.time() - self.parts.config.expire_days * 86400
                 for session_id in await asyncio.to_thread(self._sessions.delete_expired, before):
-                    log.info("session %s expired and was deleted", session_id)
+                    log.info("the session expired and was deleted", extra={"session": session_id})
 
     async def _close_unused(self) -> None:
         limit = time.monotonic() - self.parts.config.idle_close
@@ -139,8 +159,3 @@ class SessionHubs:
                         del self._hubs[hub.id]
                         with suppress(JournalError):
                             await hub.close_session()
-
-
-def is_not_found(error: OstlerError) -> bool:
-    """Return whether an error says that a session does not exist for this user."""
-    return isinstance(error, UsageError) and ("not found" in str(error) or "invalid session id" in str(error))

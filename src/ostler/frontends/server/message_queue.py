@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from typing import TYPE_CHECKING, Literal
 
 from ostler.core.errors import OstlerError
@@ -78,7 +79,9 @@ class MessageQueue:
 
     async def _place(self, session: Session, prompt: Prompt, message: UserMessageFrame) -> MessageAccepted:
         if session.turn is None and not self.prompts and not self._is_starting:
-            return self._accepted(prompt, "started", self._start(session, prompt))
+            accepted = self._accepted(prompt, "started", self._start(session, prompt))
+            await session.wait_saved()  # what is accepted is not lost by a crash
+            return accepted
         if message.delivery == "steer" and (turn := session.turn) is not None and await session.apply(Steer(prompt)):
             return self._accepted(prompt, "steered", turn.id)
         self.prompts.append(prompt)
@@ -103,8 +106,11 @@ class MessageQueue:
         return turn_id
 
     def _watch(self, session: Session, turn: Turn) -> None:
+        began = time.monotonic()
+
         async def wait() -> None:
-            await turn.wait()
+            ended = await turn.wait()
+            self._hub.log_turn(ended, time.monotonic() - began)
             await self._start_next(session)
 
         self._watcher = asyncio.create_task(wait(), name="message queue")
@@ -122,6 +128,7 @@ class MessageQueue:
     async def _save(self, session: Session) -> None:
         texts = tuple(prompt.text for prompt in self.prompts)
         await session.apply(SetQueue(texts, tuple(self.prompts)))
+        await session.wait_saved()
         self._hub.publish(QueueChanged(self._hub.id, self.items()))
 
 

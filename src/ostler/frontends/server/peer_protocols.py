@@ -1,4 +1,7 @@
-"""Connections of uvicorn that know the user at the other end of a Unix socket, and end if no request arrives."""
+"""Connections of uvicorn that know the user at the other end of a Unix socket.
+
+They end if no request arrives, and if the other side does not read what is sent to it.
+"""
 
 import asyncio
 import os
@@ -16,15 +19,41 @@ if TYPE_CHECKING:
 
 
 HEAD_SECONDS = 15.0  # for the head of a request; uvicorn would wait for ever
+UNREAD_SECONDS = 40.0  # how long nothing may be read; longer than `ServingConfig.send_timeout`
+CLOSING_SECONDS = 3.0  # for a client to read the reason why it is closed
+BUFFER_BYTES = 32 * 1024  # of this process, for one connection
+SOCKET_BYTES = 128 * 1024  # of the system, for one connection
+
+
+class _UnreadTimer:
+    """Aborts a connection that is not read. Without it, closing would wait for ever until everything was sent."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._timer: asyncio.TimerHandle | None = None
+        transport.set_write_buffer_limits(BUFFER_BYTES)
+        connection = transport.get_extra_info("socket")
+        if connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) > SOCKET_BYTES:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES // 2)  # the system doubles it
+
+    def start(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(UNREAD_SECONDS, self._transport.abort)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class HttpPeerProtocol(H11Protocol):
     """HTTP requests. Whoever connects and sends no complete head is disconnected, because no token was checked yet."""
 
     _head_timer: asyncio.TimerHandle | None = None
+    _unread: _UnreadTimer
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._unread = _UnreadTimer(transport)
         self.app: Any = _app_for_peer(self.app, transport)
         self._head_timer = self.loop.call_later(HEAD_SECONDS, transport.abort)
 
@@ -36,8 +65,17 @@ class HttpPeerProtocol(H11Protocol):
         elif self._head_timer is None:
             self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
 
+    def pause_writing(self) -> None:
+        self._unread.start()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._unread.stop()
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_head_timer()
+        self._unread.stop()
         super().connection_lost(exc)
 
     def _stop_head_timer(self) -> None:
@@ -49,9 +87,31 @@ class HttpPeerProtocol(H11Protocol):
 class WebSocketPeerProtocol(WebSocketsSansIOProtocol):
     """WebSockets, to which an HTTP connection is upgraded."""
 
+    _unread: _UnreadTimer
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._unread = _UnreadTimer(self.transport)
         self.app: Any = _app_for_peer(self.app, transport)
+
+    def pause_writing(self) -> None:
+        self._unread.start()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._unread.stop()
+        super().resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unread.stop()
+        super().connection_lost(exc)
+
+    async def send(self, message: Any) -> None:
+        """Send a message. A close frame does not wait until a client reads; it has a short time to do so."""
+        if message["type"] == "websocket.close":
+            self.writable.set()
+            self.loop.call_later(CLOSING_SECONDS, self.transport.abort)
+        await super().send(message)
 
 
 def _app_for_peer(app: Any, transport: asyncio.BaseTransport) -> Any:

@@ -65,15 +65,24 @@ class RemoteTools:
         if self._context and message.tool_call_id in self._link.open_calls:
             self._context.emit(ToolProgress(message.tool_call_id, message.display))
 
+    def repeats(self, call: ToolCall) -> bool:
+        """A tool host runs each id once; a tool of the server would run twice."""
+        return call.tool not in self._session_specs()
+
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
         if self._session_tools and call.tool in self._session_specs():
             return await self._session_tools.run(call, context)
         began, result = time.monotonic(), ToolResult(call.id, "failed", "")
         try:
-            spec = self._check(call)
-            if not await self._link.wait_connected():
-                raise ToolError(f"{self._host_name()} is not connected, so the call was not started", code="no_host")
-            result = await self._run_on_host(call, spec, context)
+            was_started = _was_started(call.id, context)
+            effects = was_started or self._check(call).effects
+            if await self._link.wait_connected():
+                if not was_started:
+                    await context.record_start(ToolStarted(call.id, call.tool, effects))
+                result = await self._run_on_host(call, effects)
+            else:
+                reason = f"{self._host_name()} was not connected for {self._config.host_wait:g} seconds"
+                result = _unknown_result(call.id, reason, may_have_run=was_started)
         except ToolError as error:
             result = ToolResult(call.id, "failed", str(error), fault=error.fault)
         finally:
@@ -98,7 +107,7 @@ class RemoteTools:
         if call.raw.strip() and not call.arguments and not _is_empty_object(call.raw):
             raise ToolError(f"the arguments of {call.tool} are not a JSON object", code="bad_arguments")
         try:
-            size = len(msgspec.json.encode(call.arguments))
+            size = len(msgspec.json.encode(call.arguments))  # raises, if they cannot be written
             problem = find_mismatch(spec.schema, call.arguments)
         except (UnicodeEncodeError, RecursionError):
             raise ToolError(f"the arguments of {call.tool} cannot be sent", code="bad_arguments") from None
@@ -115,8 +124,7 @@ class RemoteTools:
                 text = f"more than {limit.per_minute:g} {unit} per minute; wait {seconds:.0f} seconds"
                 raise ToolError(text, code="rate_limited")
 
-    async def _run_on_host(self, call: ToolCall, spec: ToolSpec, context: BackendContext) -> ToolResult:
-        await context.record_start(ToolStarted(call.id, call.tool, spec.effects))
+    async def _run_on_host(self, call: ToolCall, effects: bool) -> ToolResult:
         try:
             answer = await self._link.run(call, self._trace(), self._config.call_timeout)
             if isinstance(answer, str):
@@ -124,7 +132,7 @@ class RemoteTools:
                 return _unknown_result(call.id, answer)
         except asyncio.CancelledError:
             stopped = await self._link.cancel(call.id, self._config.cancel_wait)
-            if stopped is None and spec.effects:
+            if stopped is None and effects:
                 return _unknown_result(call.id, "it was cancelled")
             if stopped is None:
                 return ToolResult(call.id, "cancelled", "Cancelled before it finished.")
@@ -150,25 +158,51 @@ class RemoteTools:
         return self._link.info.name or self._link.info.id or "the client that runs the tools"
 
     def _log(self, call: ToolCall, result: ToolResult, began: float, context: BackendContext) -> None:
-        session = getattr(context, "id", "")
-        log.info(
-            "tool call session=%s tool=%s status=%s ms=%d bytes=%d trace=%s",
-            session,
-            call.tool[:64],
-            result.status,
-            (time.monotonic() - began) * 1000,
-            len(result.for_model),
-            self._trace(),
-        )
+        fields = {
+            "tool": call.tool[:64],
+            "call": call.id[:128],
+            "host": self._host_name(),
+            "status": result.status,
+            "ms": round((time.monotonic() - began) * 1000),
+            "argument_bytes": _argument_size(call),
+            "output_bytes": _size(result.for_model),
+            "trace": self._trace(),
+        }
+        log.info("tool call", extra={"session": getattr(context, "id", ""), "fields": fields})
 
 
-def _unknown_result(call_id: str, reason: str) -> ToolResult:
-    text = f"The outcome is unknown: {reason}. The call may have run. Check before you retry."
-    return ToolResult(call_id, "unknown", text)
+def _was_started(call_id: str, context: BackendContext) -> bool:
+    """Return whether an earlier process has started this call in the turn that runs now."""
+    records = context.records()
+    for index in reversed(range(len(records))):
+        kind = records.type_at(index)
+        if kind == "turn_started":
+            return False
+        event = records[index].event if kind == "tool_started" else None
+        if isinstance(event, ToolStarted) and event.call_id == call_id:
+            return True
+    return False
+
+
+def _unknown_result(call_id: str, reason: str, *, may_have_run: bool = True) -> ToolResult:
+    advice = "The call may have run. Check before you retry." if may_have_run else "The call was not sent to it."
+    return ToolResult(call_id, "unknown", f"The outcome is unknown: {reason}. {advice}")
 
 
 def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+def _argument_size(call: ToolCall) -> int:
+    """Return the size of the arguments in bytes, or 0 if they cannot be written."""
+    try:
+        return len(msgspec.json.encode(call.arguments))
+    except (UnicodeEncodeError, RecursionError):
+        return 0
 
 
 def _is_empty_object(raw: str) -> bool:

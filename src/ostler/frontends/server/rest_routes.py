@@ -1,7 +1,7 @@
 """The HTTP routes for sessions, and what describes the server."""
 
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from starlette.requests import Request
@@ -13,7 +13,7 @@ from ostler.frontends.server.http_errors import HttpError, read_json
 from ostler.frontends.server.hub import SessionHub
 from ostler.frontends.server.hubs import SessionHubs
 from ostler.frontends.server.turn_metadata import snapshot
-from ostler.wire.frames_shared import FEATURES, PROTOCOL_VERSION, Frame, HostInfo
+from ostler.wire.frames_shared import FEATURES, PROTOCOL_VERSION, Frame, HostInfo, ServerLimits
 
 MAX_BODY = 64 * 1024
 MAX_TITLE = 500
@@ -38,7 +38,7 @@ class SessionPatch(Frame, frozen=True):
 class ForkBody(Frame, frozen=True):
     """The body of `POST /api/agent/sessions/{id}/fork`; without `seq` everything is copied."""
 
-    seq: int = 0
+    seq: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class SessionDescription(msgspec.Struct, frozen=True, rename="camel"):
@@ -59,6 +59,18 @@ class SessionDescription(msgspec.Struct, frozen=True, rename="camel"):
     tools: tuple[str, ...] = ()
 
 
+class Capabilities(msgspec.Struct, frozen=True, rename="camel"):
+    """What a server can do; `protocol` has the versions that it speaks."""
+
+    server_version: str
+    protocol: tuple[int, ...]
+    features: tuple[str, ...]
+    limits: ServerLimits
+    models: tuple[str, ...]
+    transports: tuple[str, ...]
+    session_tools: tuple[str, ...]
+
+
 class RestRoutes:
     """Answers requests about the sessions of a user."""
 
@@ -69,9 +81,8 @@ class RestRoutes:
     async def create(self, request: Request) -> Response:
         body = await read_json(request, NewSession, MAX_BODY)
         self._check_accepting()
-        options = {"model": body.model[:200]} if body.model else {}
-        record = HostRecord.new(body.workspace_root, options)
-        hub = await self._hubs.create(request.state.user, record, body.title[:MAX_TITLE])
+        record = HostRecord.new(body.workspace_root)
+        hub = await self._hubs.create(request.state.user, record, body.title[:MAX_TITLE], body.model[:200])
         return _json(await self._describe(hub), 201)
 
     async def list(self, request: Request) -> Response:
@@ -98,8 +109,6 @@ class RestRoutes:
 
     async def fork(self, request: Request) -> Response:
         body = await read_json(request, ForkBody, MAX_BODY)
-        if body.seq < 0:
-            raise HttpError(400, "bad_message", "seq must not be negative")
         self._check_accepting()
         return _json(await self._describe(await self._hubs.fork(await self._hub(request), body.seq)), 201)
 
@@ -112,15 +121,15 @@ class RestRoutes:
     async def capabilities(self, request: Request) -> Response:
         own_tools = self._hubs.parts.session_tools()
         return _json(
-            {
-                "serverVersion": self._hubs.parts.version,
-                "protocol": [PROTOCOL_VERSION],
-                "features": FEATURES,
-                "limits": self._hubs.parts.config.limits(),
-                "models": list(self._hubs.parts.models),
-                "transports": ["websocket", "sse"],
-                "sessionTools": [spec.name for spec in own_tools.specs()] if own_tools else [],
-            }
+            Capabilities(
+                self._hubs.parts.version,
+                (PROTOCOL_VERSION,),
+                tuple(FEATURES),
+                self._hubs.parts.config.limits(),
+                self._hubs.parts.models,
+                ("websocket", "sse"),
+                tuple(spec.name for spec in own_tools.specs()) if own_tools else (),
+            )
         )
 
     async def health(self, request: Request) -> Response:
@@ -143,7 +152,7 @@ class RestRoutes:
         turn = session.turn if session else None
         return msgspec.structs.replace(
             described,
-            title=session.state.title if session else described.title,
+            title=(session.state.title if session else "") or described.title,
             model=session.info.option("model") if session else hub.record.options.get("model", ""),
             workspace_root=hub.record.root,
             epoch=hub.epoch,

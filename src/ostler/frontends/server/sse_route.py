@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import msgspec
 from starlette.requests import Request
@@ -10,7 +12,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from ostler.core.errors import OstlerError
 from ostler.frontends.server.connection import ClientConnection
-from ostler.frontends.server.frame_handler import FrameHandler
+from ostler.frontends.server.frame_handler import FrameHandler, error_code
 from ostler.frontends.server.http_errors import HttpError, read_body
 from ostler.frontends.server.hub import SessionHub
 from ostler.frontends.server.hubs import SessionHubs
@@ -22,6 +24,7 @@ from ostler.wire.server_frames import ErrorMessage, Heartbeat
 
 STREAM_HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
 MAX_BATCH = 100
+GOING_AWAY = 1001
 _CONNECTION = re.compile(r"[\x21-\x7e]{1,64}")
 
 
@@ -36,6 +39,11 @@ class SseClient:
         self.said_hello = asyncio.Event()
         self.stream_number = 0
         self._gap: asyncio.TimerHandle | None = None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it has sent `hello` or opened a stream."""
+        return self.connection is not None or self.stream_number > 0
 
     async def attach(self, hello: Hello, user: str) -> None:
         """Attach a connection for this `hello`, in place of an earlier one."""
@@ -65,6 +73,7 @@ class SseClient:
     def end(self) -> None:
         self.cancel_gap()
         if self.connection:
+            self.connection.close(GOING_AWAY, "no stream was opened")
             self.hub.detach(self.connection)
 
 
@@ -91,6 +100,8 @@ class SseRoutes:
         frames = self._decode(await read_body(request, self._config.max_frame))
         client = await self._client(request)
         replies = [error for frame in frames if (error := await self._handle(client, frame, request.state.user))]
+        if not client.is_used:
+            self._forget(client)
         body = {"accepted": len(frames) - len(replies), "replies": msgspec.to_builtins(replies)}
         return JSONResponse(body, 202 if len(frames) > len(replies) or not replies else 400)
 
@@ -104,10 +115,14 @@ class SseRoutes:
         self._clients = {k: c for k, c in self._clients.items() if c.connection is None or not c.connection.close_code}
         client = self._clients.get(key)
         if client is None or client.hub is not hub:
-            if self._hubs.connection_count(user) >= self._config.connections_per_user:
-                raise HttpError(429, "rate_limited", "too many connections")
+            self._hubs.check_connections(hub)
+            if sum(owner == user for _, owner, _ in self._clients) >= self._config.connections_per_user:
+                raise HttpError(429, "rate_limited", f"{user} has too many event streams")
             client = self._clients[key] = SseClient(hub)
         return client
+
+    def _forget(self, client: SseClient) -> None:
+        self._clients = {key: other for key, other in self._clients.items() if other is not client}
 
     def _decode(self, body: bytes) -> list[ClientFrame]:
         try:
@@ -140,7 +155,7 @@ class SseRoutes:
         except ManifestError as error:
             return ErrorMessage(hub.id, str(error), "bad_manifest")
         except OstlerError as error:
-            return ErrorMessage(hub.id, str(error), "model_unavailable")
+            return ErrorMessage(hub.id, str(error), error_code(error))
         if not client.stream_number:
             client.stay(self._config.stream_gap)
         return None
@@ -154,13 +169,14 @@ class SseRoutes:
     async def _events(self, client: SseClient, number: int) -> AsyncIterator[bytes]:
         """Yield the messages of a client as events, until it is replaced by a newer stream."""
         try:
+            limit = time.monotonic() + self._config.stream_gap
             while not client.said_hello.is_set():
+                if time.monotonic() > limit:
+                    return
                 yield b": waiting for hello\n\n"
-                try:
+                with suppress(TimeoutError):
                     async with asyncio.timeout(self._config.heartbeat):
                         await client.said_hello.wait()
-                except TimeoutError:
-                    continue
             while number == client.stream_number:
                 connection = client.connection
                 assert connection is not None
@@ -175,7 +191,9 @@ class SseRoutes:
                 if message is not None:
                     yield _event(message.data, message.seq)
         finally:
-            if number == client.stream_number:
+            if number == client.stream_number and client.connection is None:
+                self._forget(client)
+            elif number == client.stream_number:
                 client.stay(0 if self._hubs.draining else self._config.stream_gap)
 
 

@@ -14,7 +14,8 @@ from ostler.core.events import (
     UsageReported,
 )
 from ostler.core.prompt import Prompt
-from ostler.core.protocols import Records, Session
+from ostler.core.protocols import Session
+from ostler.core.session_view import Records
 from ostler.wire.frames_shared import SessionSnapshot, SnapshotCall, SnapshotMessage, TurnMetadata, TurnUsage
 
 SNAPSHOT_BYTES = 2 * 1024 * 1024

@@ -8,9 +8,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ostler.core.errors import OstlerError
 from ostler.frontends.server.connection import ClientConnection
-from ostler.frontends.server.frame_handler import FrameHandler
+from ostler.frontends.server.frame_handler import FrameHandler, error_code
+from ostler.frontends.server.http_errors import HttpError, is_not_found
 from ostler.frontends.server.hub import SessionHub
-from ostler.frontends.server.hubs import SessionHubs, is_not_found
+from ostler.frontends.server.hubs import SessionHubs
 from ostler.frontends.server.manifest import ManifestError
 from ostler.wire.client_frames import Hello
 from ostler.wire.frames import FrameError, decode_client_frame, encode_frame
@@ -36,12 +37,12 @@ class WebSocketRoute:
             status = 404 if is_not_found(error) else 503
             await _deny(websocket, status, "session not found" if status == 404 else str(error))
             return
-        if self._hubs.connection_count(user) >= self._config.connections_per_user:
-            await _deny(websocket, 429, "too many connections")
-            return
-        await websocket.accept()
         try:
+            self._hubs.check_connections(hub)
+            await websocket.accept()
             await self._serve(websocket, hub, user)
+        except HttpError as error:
+            await _deny(websocket, error.status, str(error))
         except WebSocketDisconnect:
             pass
         finally:
@@ -65,7 +66,9 @@ class WebSocketRoute:
             await _fail(websocket, hub, CloseCode.BAD_MANIFEST, str(error), "bad_manifest")
             return
         except OstlerError as error:
-            await _fail(websocket, hub, CloseCode.RESTART, str(error), "model_unavailable")
+            code = error_code(error)
+            close = CloseCode.BAD_MESSAGE if code == "bad_change" else CloseCode.RESTART
+            await _fail(websocket, hub, close, str(error), code)
             return
         tasks = [
             asyncio.create_task(self._write(websocket, hub, connection)),
@@ -124,30 +127,30 @@ class WebSocketRoute:
     async def _write(self, websocket: WebSocket, hub: SessionHub, connection: ClientConnection) -> None:
         """Send what waits; a heartbeat if there is nothing. A client that does not read is closed."""
         try:
-            while True:
-                try:
-                    async with asyncio.timeout(self._config.heartbeat):
-                        message = await connection.outbox.get()
-                except TimeoutError:
-                    await self._send(websocket, connection, encode_frame(Heartbeat(hub.id)))
-                    continue
-                if message is None:
-                    break
-                await self._send(websocket, connection, message.data)
+            while not connection.close_code:
+                data = await self._next(hub, connection)
+                async with asyncio.timeout(self._config.send_timeout):
+                    await websocket.send_text(data.decode())
             async with asyncio.timeout(CLOSING_SECONDS):
-                await websocket.close(connection.close_code or 1000, connection.close_reason)
+                while message := await connection.outbox.get():
+                    await websocket.send_text(message.data.decode())
+                await websocket.close(connection.close_code, connection.close_reason)
         except TimeoutError:
-            log.info("session %s: a client does not read and is closed", hub.id)
+            fields = {"user": connection.user}
+            log.info("a client does not read and is closed", extra={"session": hub.id, "fields": fields})
             if websocket.application_state is WebSocketState.CONNECTED:
-                async with asyncio.timeout(CLOSING_SECONDS):
-                    await websocket.close(CloseCode.TOO_SLOW, "the client does not read its messages")
+                await websocket.close(CloseCode.TOO_SLOW, "the client does not read its messages")
         finally:
             connection.written.set()
 
-    async def _send(self, websocket: WebSocket, connection: ClientConnection, data: bytes) -> None:
-        limit = CLOSING_SECONDS if connection.close_code else self._config.send_timeout
-        async with asyncio.timeout(limit):
-            await websocket.send_text(data.decode())
+    async def _next(self, hub: SessionHub, connection: ClientConnection) -> bytes:
+        """Return the next message, or a heartbeat if there is none for some time."""
+        try:
+            async with asyncio.timeout(self._config.heartbeat):
+                message = await connection.outbox.get()
+        except TimeoutError:
+            message = None
+        return message.data if message else encode_frame(Heartbeat(hub.id))
 
 
 async def _receive_text(websocket: WebSocket) -> str:

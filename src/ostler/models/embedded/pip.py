@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ostler.core.commands import CommandResult
 from ostler.core.errors import BackendError, ToolError, UsageError
-from ostler.core.protocols import CommandResult
 from ostler.processes.helper_programs import run_program
 
 _MIN_VERSION = (22, 3)  # the first version with --python

@@ -13,8 +13,6 @@ from ostler.tools.change_display import change_preview, change_result
 from ostler.tools.path_needs import read_needs, write_needs
 from ostler.tools.protocol.protocol_tool import ProtocolTool
 
-BUILTIN_NAMES = {"connector_read": "read", "connector_write": "write"}  # what agents allow or forbid
-
 
 class ConnectorReadParams(msgspec.Struct):
     path: str

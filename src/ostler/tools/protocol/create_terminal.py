@@ -4,9 +4,10 @@ import shlex
 
 import msgspec
 
+from ostler.core.commands import CommandRequest
 from ostler.core.display import Display
 from ostler.core.permission import Need, Permission
-from ostler.core.protocols import CommandRequest, ToolContext, Workspace
+from ostler.core.protocols import ToolContext, Workspace
 from ostler.core.tools import ToolResult
 from ostler.tools.bash import BashParams, BashTool
 from ostler.tools.protocol.protocol_tool import ProtocolTool
@@ -41,7 +42,7 @@ class CreateTerminalTool(ProtocolTool[CreateTerminalParams]):
     async def permission(self, params: CreateTerminalParams, workspace: Workspace) -> Permission:
         """Return the needs of the same command in the bash tool, and of a folder outside the workspace."""
         permission = await self._bash.permission(
-            BashParams(command=params.command_line, network=self._network), workspace
+            BashParams(command=params.command_line, network=self._network, write=True), workspace
         )
         if not params.cwd or (place := workspace.resolve(params.cwd)).in_workspace:
             return permission

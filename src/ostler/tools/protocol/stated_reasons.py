@@ -11,7 +11,7 @@ from ostler.core.protocols import BackendContext, ToolRunner
 from ostler.core.tool_aliases import resolve_tool_name
 from ostler.core.tools import ToolCall, ToolResult
 
-SHELL = "bash"
+SHELL_TOOLS = ("bash", "connector_shell")
 _MAX_STATED = 1000
 
 
@@ -50,10 +50,14 @@ class StatedReasonToolRunner:
         await self._tool_runner.open(context)
 
     def specs(self) -> Any:
-        return [spec for spec in self._tool_runner.specs() if self._allow_shell or spec.name != SHELL]
+        return [spec for spec in self._tool_runner.specs() if self._allow_shell or spec.name not in SHELL_TOOLS]
 
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
-        if call.origin == "model" and not self._allow_shell and resolve_tool_name(call.tool, (SHELL,)) == SHELL:
+        if (
+            call.origin == "model"
+            and not self._allow_shell
+            and resolve_tool_name(call.tool, SHELL_TOOLS) in SHELL_TOOLS
+        ):
             reason = "the shell is switched off; the user can enable it with security.allow_shell"
             fault = Fault("denied", reason)
             return ToolResult(call.id, "denied", f"Denied: {reason}.", Display(reason), fault=fault)

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from ostler.core.background_job import BackgroundJob
+from ostler.core.commands import BackgroundJobs
 from ostler.core.errors import ToolError
-from ostler.core.protocols import BackgroundJobs
 
 DEFAULT_LIMIT = 1024 * 1024
 MAX_LIMIT = 16 * 1024 * 1024

@@ -20,6 +20,7 @@ _LOG_TYPES = {
     "code_output": "code_exe",
     "warning": "warning",
     "error": "error",
+    "util_message": "util",
     "status": "agent",
     "message_complete": "progress",
     "context_updated": "progress",
@@ -50,6 +51,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     needs_login: bool = False
     features: tuple[str, ...] = ()
     problem: str = ""
+    version: str = ""
+    server_version: str = ""
 
 
 def unwrap(payload: Any) -> dict[str, Any]:
@@ -88,6 +91,8 @@ def read_capabilities(value: Any) -> Capabilities:
     return Capabilities(
         value.get("auth_required") is not False,
         tuple(name for name in features if isinstance(name, str)) if isinstance(features, list) else (),
+        version=first_text(value, "version")[:40],
+        server_version=first_text(value, "agent_zero_version")[:40],
     )
 
 

@@ -6,6 +6,8 @@ import msgspec
 
 ZeroEventKind = Literal["status", "thinking", "piece", "final_response", "tool_request", "tool_output", "other"]
 
+PARAGRAPH = "paragraph"  # type of a piece that does not continue the text before it
+
 
 class ZeroToolRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A request to run a tool on this machine. `payload` is what runs; `command` and `reason` only describe it.

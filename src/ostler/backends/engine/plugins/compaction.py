@@ -1,6 +1,6 @@
 """Replaces the beginning of the conversation by a summary."""
 
-from ostler.backends.engine.history import HistoryEntry, latest_event
+from ostler.backends.engine.history import HistoryEntry
 from ostler.backends.engine.plugins import compaction_digest
 from ostler.backends.engine.plugins.plugin import TurnView
 from ostler.backends.engine.plugins.unseen_results import find_unseen
@@ -8,6 +8,7 @@ from ostler.backends.engine.token_estimate import byte_size, message_size
 from ostler.core.errors import OstlerError
 from ostler.core.events import Compacted, Notice, StateChanged, TodosChanged, UsageReported
 from ostler.core.prompt import TextContent
+from ostler.core.session_view import latest_event
 from ostler.models.model_types import (
     AssistantMessage,
     ModelRequest,

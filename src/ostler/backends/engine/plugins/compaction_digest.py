@@ -6,7 +6,7 @@ from ostler.backends.engine.history import HistoryEntry
 from ostler.backends.engine.token_estimate import byte_size
 from ostler.core.events import MessageDone, Steered, TurnStarted
 from ostler.core.prompt import EmbeddedResource, ImageContent, Prompt, PromptContent, TextContent
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.core.tools import Todo, ToolCall
 from ostler.models.model_types import AssistantMessage, SystemMessage, ToolResultsMessage, UserMessage
 from ostler.text.truncate import truncate_middle

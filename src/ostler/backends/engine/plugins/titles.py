@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 
-from ostler.backends.engine.history import History, latest_event
+from ostler.backends.engine.history import History
 from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.backends.engine.plugins.compaction_digest import conversation_text
@@ -12,7 +12,8 @@ from ostler.backends.engine.token_estimate import byte_size
 from ostler.core.errors import OstlerError
 from ostler.core.events import Renamed, TurnEnded, TurnStarted, UsageReported
 from ostler.core.prompt import TextContent
-from ostler.core.protocols import BackendContext, Records
+from ostler.core.protocols import BackendContext
+from ostler.core.session_view import Records, latest_event
 from ostler.models.model_types import (
     ModelClient,
     ModelRequest,

@@ -6,7 +6,7 @@ from typing import Literal
 from textual.strip import Strip
 
 from ostler.core.events import Event, MessageDone, Steered, TodosChanged, ToolCalled, ToolFinished
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.rendering.live_message import LiveMessage
 from ostler.rendering.screen_blocks import Fold, LinesBlock
 from ostler.session.transcript import CallBlock, Transcript, TranscriptBlock

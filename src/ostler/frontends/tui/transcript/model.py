@@ -19,7 +19,7 @@ from ostler.core.events import (
     TurnEnded,
     TurnStarted,
 )
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.frontends.tui.strips import StripMaker
 from ostler.frontends.tui.transcript.entries import (
     EntryKind,

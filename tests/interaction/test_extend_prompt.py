@@ -2,19 +2,19 @@
 
 import pytest
 
-from ostler.app.headless_run import _extend_prompt
 from ostler.core.prompt import EmbeddedResource, Prompt, PromptTarget, TextContent
+from ostler.interaction.prompt_builder import extend_prompt
 
 
 @pytest.mark.req("CL-8")
 def test_piped_input_follows_the_text():
     prompt = Prompt("p", (TextContent("review"), EmbeddedResource("a.py", "x = 1")))
-    extended = _extend_prompt(prompt, lambda text: f"{text}\n\nlog")
+    extended = extend_prompt(prompt, lambda text: f"{text}\n\nlog")
     assert extended.blocks == (TextContent("review\n\nlog"), EmbeddedResource("a.py", "x = 1"))
 
 
 @pytest.mark.req("CL-8")
 def test_piped_input_is_added_to_a_task():
     prompt = Prompt("p", (TextContent("/review"),), target=PromptTarget("explore", task="look around"))
-    extended = _extend_prompt(prompt, lambda text: f"{text}\n\nlog")
+    extended = extend_prompt(prompt, lambda text: f"{text}\n\nlog")
     assert (extended.blocks, extended.target.task) == ((TextContent("/review"),), "look around\n\nlog")

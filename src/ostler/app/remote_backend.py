@@ -1,0 +1,106 @@
+"""Builds the backend for an Ostler server: its address, its login, and what the server learns about this machine."""
+
+import os
+import socket
+from collections.abc import Sequence
+
+import msgspec
+
+from ostler import __version__
+from ostler.app.backends import REMOTE
+from ostler.app.project import Project
+from ostler.app.server_login import KnownServer, open_server
+from ostler.app.tool_host import open_credentials
+from ostler.backends.remote.backend import RemoteBackend
+from ostler.backends.remote.plan import RemotePlan
+from ostler.backends.remote.server import SESSIONS, RemoteServer, ServerAddress, parse_server_url
+from ostler.core.protocols import ToolRunner
+from ostler.core.sessions import OpenSessionRequest
+from ostler.credentials.server_logins import ServerLogins
+from ostler.journal.call_journal import ConversationTexts
+from ostler.knowledge.agent_definition import AgentDefinition
+from ostler.settings.run_options import RunOptions
+from ostler.wire.frames_shared import HostInfo, RemoteWorkspace, WorkspaceSection
+
+HOST_ID_FILE = "tool_host_id"
+MAX_SECTIONS_BYTES = 1_000_000
+
+
+class RemoteParts(msgspec.Struct, frozen=True):
+    """The backend of a session with a server, and the name that finds the server again."""
+
+    name: str
+    backend: RemoteBackend
+    texts: ConversationTexts
+
+
+async def make_remote_parts(
+    project: Project, request: OpenSessionRequest, options: RunOptions, tools: ToolRunner
+) -> RemoteParts:
+    """Build the backend for `remote`, `remote:URL`, `remote:NAME` or `remote:unix:FILE`. Raises `OstlerError`."""
+    target = request.backend.removeprefix(REMOTE).removeprefix(":")
+    known, address = await _find(target)
+    texts = ConversationTexts()
+    plan = RemotePlan(
+        __version__,
+        HostInfo(_host_id(project, options), socket.gethostname() or "this machine"),
+        tools.specs,
+        lambda: describe_workspace(project),
+        options.model.get("model", ""),
+        address.session_id,
+        restore=texts.restore,
+    )
+    server = RemoteServer(address, known.dialer(os.environ), known.headers())
+    return RemoteParts(f"{REMOTE}:{known.url}", RemoteBackend(plan, server), texts)
+
+
+async def _find(target: str) -> tuple[KnownServer, ServerAddress]:
+    """Return the server with its login, and its address with the session that a URL may name."""
+    logins = ServerLogins(open_credentials())
+    if SESSIONS not in target:
+        known = await open_server(target, logins, os.environ)
+        return known, ServerAddress(known.origin, unix=known.unix)
+    address = parse_server_url(target)
+    known = await open_server(f"{address.origin.scheme}://{address.origin.address}", logins, os.environ)
+    return known, address
+
+
+def _host_id(project: Project, options: RunOptions) -> str:
+    """Return the id of this machine and folder, which stays the same when the client starts again."""
+    if options.ephemeral:
+        return os.urandom(12).hex()
+    file = project.data_folder() / HOST_ID_FILE
+    try:
+        if stored := file.read_text("utf-8").strip()[:64]:
+            return stored
+    except (OSError, UnicodeDecodeError):
+        pass
+    host_id = os.urandom(12).hex()
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.write_text(f"{host_id}\n", "utf-8")
+    return host_id
+
+
+def describe_workspace(project: Project) -> RemoteWorkspace:
+    """Return what the folder's files define: the sections of the system prompt and the agents."""
+    knowledge = project.knowledge
+    sections = knowledge.prompt_sections("", with_skills=knowledge.has_skills())[1:]
+    return RemoteWorkspace(
+        _fitting([WorkspaceSection(section.name, section.text, section.origin) for section in sections]),
+        tuple(_agent(agent) for agent in project.agents.values() if agent.user_selectable or agent.accepts_tasks),
+    )
+
+
+def _fitting(sections: Sequence[WorkspaceSection]) -> tuple[WorkspaceSection, ...]:
+    """Return the sections that fit into a message; those that do not are left out."""
+    kept, left = [], MAX_SECTIONS_BYTES
+    for section in sections:
+        if (size := len(section.text.encode("utf-8", "replace"))) <= left:
+            kept.append(section)
+            left -= size
+    return tuple(kept)
+
+
+def _agent(agent: AgentDefinition) -> dict[str, object]:
+    fields: dict[str, object] = {"name": agent.name, "description": agent.description, "mode": agent.mode}
+    return {name: value for name, value in fields.items() if value}
