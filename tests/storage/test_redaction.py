@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ostler.app.chat import contains_secret
+from ostler.app.interactive import contains_secret
 from ostler.settings.known_secrets import secrets_in_use
 from ostler.settings.load import load
 from ostler.storage.redaction import make_redactor

@@ -3,15 +3,14 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.core.protocols import Session, ToolRunner, Workspace
-from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
+from ostler.app.interactive import LazySessionManager, can_edit_lines, contains_secret, is_terminal
+from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.repl.console import Console
 from ostler.frontends.repl.frontend import ReplFrontend
 from ostler.frontends.repl.plain_console import PlainConsole
@@ -24,9 +23,6 @@ from ostler.text.sanitise import sanitise
 
 if TYPE_CHECKING:
     from ostler.app.command_services import LocalCommandServices
-    from ostler.app.session_manager import LocalSessionManager
-
-LIMITED_TERMINALS = ("", "dumb", "unknown")
 
 
 class ChatClient(msgspec.Struct, frozen=True):
@@ -84,57 +80,6 @@ class ChatClient(msgspec.Struct, frozen=True):
         return console
 
 
-class LazySessionManager:
-    """A session manager created on first use, so that the prompt appears without waiting for its imports."""
-
-    def __init__(self, options: RunOptions, notify: Callable[[str], None]) -> None:
-        self._options = options
-        self._notify = notify
-
-    @cached_property
-    def _manager(self) -> "LocalSessionManager":
-        from ostler.app.session_manager import LocalSessionManager
-
-        return LocalSessionManager(self._options, self._notify)
-
-    async def open(
-        self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
-    ) -> Session:
-        return await self._manager.open(request, tools=tools, workspace=workspace)
-
-    async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
-        return await self._manager.list(query)
-
-    async def delete(self, session_id: str) -> None:
-        await self._manager.delete(session_id)
-
-
-def contains_secret(settings: Settings, api_key: str, text: str) -> bool:
-    """Return whether a prompt contains a known secret."""
-    from ostler.settings.known_secrets import secrets_in_use
-    from ostler.text.secret_masker import SecretMasker
-
-    return SecretMasker(secrets_in_use(settings, os.environ, api_key)).mask(text) != text
-
-
-def can_edit_lines() -> bool:
-    """Return whether input and output are a terminal that supports line editing."""
-    if not (_is_terminal(0) and _is_terminal(1)) or os.environ.get("TERM", "") in LIMITED_TERMINALS:
-        return False
-    try:
-        import termios  # noqa: F401  # the line editor needs it
-    except ImportError:
-        return False
-    return True
-
-
-def _is_terminal(descriptor: int) -> bool:
-    try:
-        return os.isatty(descriptor)
-    except OSError:
-        return False
-
-
 def _silence_closed_output() -> None:
     """If the terminal is gone, redirect output to the null device, so that the exit does not fail."""
     try:
@@ -146,4 +91,4 @@ def _silence_closed_output() -> None:
 
 
 def _make_plain_console() -> PlainConsole:
-    return PlainConsole(0, sys.stdout, is_terminal=_is_terminal(0))
+    return PlainConsole(0, sys.stdout, is_terminal=is_terminal(0))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.app.chat import can_edit_lines
+from ostler.app.interactive import can_edit_lines
 from ostler.core.errors import UsageError
 from ostler.core.sessions import OpenSessionRequest
 from ostler.knowledge.trusted_settings import load_settings

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.app.chat import LazySessionManager, contains_secret
-from ostler.app.command_services import LocalCommandServices
+from ostler.app.interactive import LazySessionManager, contains_secret
 from ostler.frontends.tui.projects import OpenedProject, StoredState
+from ostler.interaction.services import CommandServices
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.settings.project_paths import project_folder, workspace_path
 from ostler.settings.run_options import RunOptions
@@ -34,7 +34,7 @@ class LocalProjects:
         return OpenedProject(
             str(path),
             manager,
-            partial(LocalCommandServices, path, options, manager),
+            partial(_make_services, path, options, manager),
             None if options.ephemeral else project_folder(path) / "prompt_history",
             partial(contains_secret, settings, options.model.get("api_key", "")),
         )
@@ -78,3 +78,9 @@ class LocalProjects:
         from ostler.workspace.worktrees import add_worktree
 
         return str(await asyncio.to_thread(add_worktree, Path(cwd), name))
+
+
+def _make_services(path: Path, options: RunOptions, manager: LazySessionManager) -> CommandServices:
+    from ostler.app.command_services import LocalCommandServices  # after the first frame
+
+    return LocalCommandServices(path, options, manager)

@@ -58,9 +58,11 @@ class FullScreenApp(App[int]):
         """The project of the shown session, or the first one."""
         return self.live.shown.project if self.live.shown else next(iter(self._projects.values()))
 
+    def get_default_screen(self) -> Screen[None]:
+        return self.chat
+
     def on_mount(self) -> None:
         self.app_suspend_signal.subscribe(self, lambda _: self._painter.forget())
-        self.push_screen(self.chat)
         self.call_after_refresh(self._open_first)
 
     def _open_first(self) -> None:

@@ -44,7 +44,6 @@ from ostler.rendering.screen_blocks import DiffBlock, LinesBlock
 from ostler.rendering.wait_notices import wait_notice
 from ostler.text.sanitise import sanitise
 
-EXIT_HINT = "press Ctrl-C again to quit"
 NEW_SESSION_HINT = "new sessions use it; start one with /new"
 SLICE_SECONDS = 0.008  # how long stored events are read before keys are handled again
 ALERT_AFTER_SECONDS = 5.0

@@ -12,7 +12,6 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from ostler.core.errors import UsageError
-from ostler.frontends.tui.arcade.arcade_screen import ArcadeScreen
 from ostler.frontends.tui.arcade.games import Game
 from ostler.frontends.tui.arcade.waiting_game import WaitingGame
 from ostler.frontends.tui.copying import TranscriptCopier
@@ -20,10 +19,7 @@ from ostler.frontends.tui.keys import ACTIONS, KeyTable
 from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.options import TuiOptions
 from ostler.frontends.tui.screens.choice_screen import Choice, ChoiceScreen
-from ostler.frontends.tui.screens.help_screen import HelpScreen
-from ostler.frontends.tui.screens.request_screen import RequestScreen
 from ostler.frontends.tui.screens.switching import Switcher
-from ostler.frontends.tui.session_controller import SessionController
 from ostler.frontends.tui.status import activity_line, footer_line, panel_sections, status_cards, welcome_lines
 from ostler.frontends.tui.transcript.view import TranscriptView
 from ostler.frontends.tui.widgets.completion_menu import CompletionMenu
@@ -32,13 +28,14 @@ from ostler.frontends.tui.widgets.search_field import SearchField
 from ostler.frontends.tui.widgets.status_cards import TALL_ROWS, StatusCards
 from ostler.frontends.tui.widgets.text_rows import PAINT, TextRows
 from ostler.frontends.tui.workers import start_work
-from ostler.interaction.builtin_commands import COMMANDS
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.prompt_history import PromptHistory
 from ostler.text.sanitise import sanitise
 
 if TYPE_CHECKING:
     from ostler.frontends.tui.app import FullScreenApp
+    from ostler.frontends.tui.screens.request_screen import RequestScreen
+    from ostler.frontends.tui.session_controller import SessionController
 
 SPIN_SECONDS = 0.25
 PANEL_COLUMNS = 42
@@ -132,7 +129,7 @@ class ChatScreen(Screen[None]):
     # -- the session ---------------------------------------------------------------------------------------------
 
     @property
-    def controller(self) -> SessionController | None:
+    def controller(self) -> "SessionController | None":
         """The controller of the shown session, if one is open."""
         return self.live.controller if self.live else None
 
@@ -199,6 +196,8 @@ class ChatScreen(Screen[None]):
         if self._requests is not None:
             self._requests.update_request()
         elif controller.requests and self.app.screen is self:  # otherwise when the other dialog is closed
+            from ostler.frontends.tui.screens.request_screen import RequestScreen
+
             self.menu.close()
             passed = {key: name for name in ("sessions", "next_waiting") for key in self.keys.keys(name)}
             self._requests = RequestScreen(controller, self.prompt, self._show_above, passed, self.action_do)
@@ -337,6 +336,8 @@ class ChatScreen(Screen[None]):
         if self._options.arcade == "off":
             self.show_note('games are off; set "arcade" in the section "ui" of your settings')
             return
+        from ostler.frontends.tui.arcade.arcade_screen import ArcadeScreen
+
         self.app.push_screen(ArcadeScreen(self._games, self._attention))
 
     def _attention(self) -> str:
@@ -346,6 +347,8 @@ class ChatScreen(Screen[None]):
         return "the turn has ended" if self.controller and not self.controller.turns.busy else ""
 
     def _show_help(self) -> None:
+        from ostler.frontends.tui.screens.help_screen import HelpScreen
+
         self.app.push_screen(HelpScreen(self.keys))
 
     def toggle_details(self) -> None:
@@ -427,6 +430,8 @@ class ChatScreen(Screen[None]):
     # -- choices -------------------------------------------------------------------------------------------------
 
     def _do_palette(self) -> None:
+        from ostler.interaction.builtin_commands import COMMANDS
+
         actions = [Choice(f"key:{a.name}", a.description, self.keys.label(a.name)) for a in ACTIONS]
         commands = [Choice(f"/{name}", f"/{name}", command.description) for name, command in COMMANDS.items()]
         self.app.push_screen(ChoiceScreen("search commands and actions", [*commands, *actions]), self._run_chosen)
@@ -437,6 +442,8 @@ class ChatScreen(Screen[None]):
         if value.startswith("key:"):
             await self.action_do(value.removeprefix("key:"))
             return
+        from ostler.interaction.builtin_commands import COMMANDS
+
         command = COMMANDS[value.removeprefix("/")]
         if command.hint and not command.hint.startswith("["):
             self.prompt.put_text(f"{value} ")
