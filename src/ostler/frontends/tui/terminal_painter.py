@@ -5,13 +5,12 @@ a slow connection cannot carry.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
 MIN_ERASED = 8  # fewer spaces are written as they are
@@ -51,13 +50,18 @@ class TerminalPainter:
         """Draw everything again: the terminal may show something else."""
         self._size = (0, 0)
 
-    def paint(self, update: CompositorUpdate, size: tuple[int, int], colours: ColorSystem | None) -> str:
-        """Return what to write so that the terminal shows an update. `size` is its columns and rows."""
-        is_whole = isinstance(update, LayoutUpdate) and update.region.size == size
+    def paint(
+        self, pieces: Iterable[Piece], size: tuple[int, int], colours: ColorSystem | None, *, is_whole: bool
+    ) -> str:
+        """Return what to write so that the terminal shows the pieces.
+
+        `size` is its columns and rows. Without `colours`, only bold, underlined and similar text differs. If the pieces
+        are the whole screen, nothing is assumed about what the terminal shows.
+        """
         if size != self._size or is_whole:
             self._size, self._rows = size, [None] * size[1]
         columns, out, target = size[0], [], list(self._rows)
-        for piece in pieces_of(update):
+        for piece in pieces:
             if not 0 <= piece.y < size[1]:
                 continue
             merged = _merge(target[piece.y], piece, columns)
@@ -94,7 +98,7 @@ class TerminalPainter:
         if not erased:
             return _move_to(left, y) + _render(part, colours)
         style = next(segment.style for segment in reversed(list(part)) if segment.text) or Style()
-        rest = Style(bgcolor=style.bgcolor).render("@", color_system=colours).replace("@", "\x1b[K")
+        rest = _render_text("@", Style(bgcolor=style.bgcolor), colours).replace("@", "\x1b[K")
         return _move_to(left, y) + _render(part.crop(0, part.cell_length - erased), colours) + rest
 
     def _erased_columns(self, part: Strip) -> int:
@@ -120,24 +124,6 @@ class TerminalPainter:
 def erases_with_colour(env: Mapping[str, str] = os.environ) -> bool:
     """Return whether the terminal erases with the current background colour; terminfo is wrong about tmux."""
     return env.get("TERM", "").startswith(ERASE_WITH_COLOUR)
-
-
-def pieces_of(update: CompositorUpdate) -> Iterator[Piece]:
-    """Yield the parts of rows of an update."""
-    if isinstance(update, LayoutUpdate):
-        for y, strips in enumerate(update.strips, update.region.y):
-            yield Piece(update.region.x, y, Strip.join(list(strips)))
-    elif isinstance(update, ChopsUpdate):
-        for y, start, end in update.spans:
-            yield from _pieces_of_row(y, start, end, update.chops[y], update.chop_ends[y])
-
-
-def _pieces_of_row(
-    y: int, start: int, end: int, chops: Mapping[int, Strip | None], ends: Iterable[int]
-) -> Iterator[Piece]:
-    for chop_end, (x, strip) in zip(ends, chops.items(), strict=False):
-        if strip is not None and x < end and chop_end > start:
-            yield Piece(x, y, strip.crop(0, min(chop_end, end) - x))
 
 
 def _merge(row: Strip | None, piece: Piece, columns: int) -> Strip | None:
@@ -199,5 +185,11 @@ def _move_to(x: int, y: int) -> str:
 
 def _render(strip: Strip, colours: ColorSystem | None) -> str:
     return "".join(
-        style.render(text, color_system=colours) if style else text for text, style, control in strip if not control
+        _render_text(text, style, colours) if style else text for text, style, control in strip if not control
     )
+
+
+def _render_text(text: str, style: Style, colours: ColorSystem | None) -> str:
+    if colours is None:
+        return style.without_color.render(text, color_system=ColorSystem.STANDARD)
+    return style.render(text, color_system=colours)

@@ -82,7 +82,6 @@ class ChatScreen(Screen[None]):
         self._switcher = Switcher(owner)
         self._games: dict[str, Game] = {}
         self._copier = TranscriptCopier(self.view, owner.write_terminal, self.show_note)
-        self._has_mouse = True
         self._note = ""
         for action in ACTIONS:
             if action.name != "newline" and self.keys.keys(action.name):
@@ -395,13 +394,8 @@ class ChatScreen(Screen[None]):
         self.prompt.focus()
 
     def _do_mouse(self) -> None:
-        driver = self.app._driver
-        self._has_mouse = not self._has_mouse
-        method = getattr(driver, "_enable_mouse_support" if self._has_mouse else "_disable_mouse_support", None)
-        if method:
-            method()
-            getattr(driver, "flush", lambda: None)()
-        self.show_note("mouse on" if self._has_mouse else "mouse off: select text with the terminal")
+        self.owner.set_mouse(not self.owner.has_mouse)
+        self.show_note("mouse on" if self.owner.has_mouse else "mouse off: select text with the terminal")
 
     def _do_theme(self) -> None:
         themes = sorted(self.app.available_themes)
