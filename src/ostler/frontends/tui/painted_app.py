@@ -24,6 +24,11 @@ COLOUR_SYSTEMS = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT
 class PaintedApp(App[int]):
     """Draws frames with a `TerminalPainter`, and gives access to the terminal."""
 
+    CSS = """
+    TextArea:nocolor .text-area--cursor, TextArea:nocolor .text-area--selection,
+    Input:nocolor > .input--cursor, Input:nocolor > .input--selection { text-style: reverse; }
+    """  # without colours, nothing else shows the cursor
+
     def __init__(self) -> None:
         no_colour = os.environ.get("NO_COLOR")
         super().__init__()

@@ -127,7 +127,7 @@ def palette_of(widget: Widget) -> tuple[Style, dict[str, Style]]:
         return _readable(Color.parse(value), background, foreground).hex6 if value and has_colours else value
 
     muted = _readable(background.blend(foreground, 0.5), background, foreground).hex6 if has_colours else None
-    dim = Style(color=muted) if muted else Style(dim=True)
+    dim = Style(color=muted, dim=widget.app.no_color or None) if muted else Style(dim=True)
     palette = {
         "bold": Style(bold=True),
         "dim": dim,
@@ -140,7 +140,7 @@ def palette_of(widget: Widget) -> tuple[Style, dict[str, Style]]:
         "magenta": Style(color=colour("secondary")),
         "cyan": Style(color=colour("accent")),
         "match": Style(reverse=True),
-        "selected": Style(bgcolor=_rich_colour(variables.get("panel", ""))),
+        "selected": Style(bgcolor=_rich_colour(variables.get("panel", "")), reverse=widget.app.no_color or None),
         "thumb": Style(color=colour("primary")),
         "track": Style(color=_rich_colour(variables.get("panel", ""))),
     }

@@ -203,7 +203,7 @@ class TranscriptView(Widget):
         count = len(self.model.entries)
         index = count if self.selected is None else self.selected
         index += direction
-        while 0 <= index < count and not self.model.strips(index):
+        while 0 <= index < count and not self.model.has_rows(index):
             index += direction
         if index >= count:
             self.to_end()
@@ -216,8 +216,8 @@ class TranscriptView(Widget):
         self.update_rows(force=True)
 
     def _is_fully_visible(self, index: int) -> bool:
-        shown = [row.row for row in self._visible if row.entry == index]
-        return bool(shown) and shown[0] == 0
+        first = next((row for row in self._visible if row.entry == index), None)
+        return first is not None and first.row == first.place.section == 0
 
     def toggle_fold(self) -> None:
         """Fold or unfold the selected entry, or the last call."""
