@@ -44,6 +44,11 @@ def _below_a_shell(pid_file, words, **options) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, start_new_session=True, preexec_fn=take_terminal, **options)
 
 
+def _running(code, words, **options) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", "-c", code, *words]
+    return subprocess.Popen(command, start_new_session=True, preexec_fn=take_terminal, **options)
+
+
 class Terminal:
     """A process on a pseudo-terminal; `wait_for` checks the visible text including scrollback."""
 
@@ -56,8 +61,11 @@ class Terminal:
         columns: int = 80,
         below_a_shell: bool = False,
         blind: bool = False,
+        code: str = "",
     ) -> None:
         """`below_a_shell` adds a parent process that can continue a stopped process, as a shell does.
+
+        `code` is Python code to run instead of the command line.
 
         `blind` does not emulate the screen, which is slow for much text; only the raw bytes are available.
         """
@@ -77,7 +85,9 @@ class Terminal:
         streams = {"stdin": slave, "stdout": slave, "stderr": slave}
         words = [*map(str, args)]
         self.process = (
-            _below_a_shell(self._told, words, cwd=ostler.workspace, env=env, **streams)
+            _running(code, words, cwd=ostler.workspace, env=env, **streams)
+            if code
+            else _below_a_shell(self._told, words, cwd=ostler.workspace, env=env, **streams)
             if below_a_shell
             else Started(words, cwd=ostler.workspace, env=env, terminal=True, **streams)
         )
@@ -147,11 +157,12 @@ class Terminal:
         with self._changed:
             self._changed.wait(0.1)
 
-    def resize(self, columns: int) -> None:
-        """Change the width of the window."""
+    def resize(self, columns: int, rows: int = 0) -> None:
+        """Change the size of the window."""
+        rows = rows or self.screen.lines
         with self._changed:
-            self.screen.resize(columns=columns)
-        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", self.screen.lines, columns, 0, 0))
+            self.screen.resize(rows, columns)
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def stopped(self) -> int:
         """Wait until the process below the shell is stopped, and return its id."""

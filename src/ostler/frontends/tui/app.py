@@ -1,5 +1,6 @@
 """The Textual application: opens sessions and shows one of them on the chat screen."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
@@ -30,8 +31,15 @@ class FullScreenApp(PaintedApp):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(self, request: OpenSessionRequest, project: OpenedProject, options: TuiOptions) -> None:
+    def __init__(
+        self,
+        request: OpenSessionRequest,
+        project: OpenedProject,
+        options: TuiOptions,
+        on_first_frame: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__()
+        self._on_first_frame = on_first_frame
         self.failure: OstlerError | None = None  # why no session could be opened
         self.final_lines: list[str] = []  # to print after the exit
         self._request = request
@@ -58,10 +66,10 @@ class FullScreenApp(PaintedApp):
         return self.chat
 
     def on_mount(self) -> None:
-        self.app_suspend_signal.subscribe(self, lambda _: self.forget_terminal())
         self.call_after_refresh(self._open_first)
 
     def _open_first(self) -> None:
+        self._on_first_frame()
         start_work(self, partial(self._open_or_quit, self._request, self.project), "open")
 
     async def _open_or_quit(self, request: OpenSessionRequest, project: OpenedProject) -> None:

@@ -36,8 +36,22 @@ class PaintedApp(App[int]):
             os.environ["NO_COLOR"] = no_colour  # Textual removes it, but commands need it too
         self._painter = TerminalPainter(erases_with_colour=erases_with_colour())
         self.has_mouse = True
+        self._is_suspended = False
+
+    def on_mount(self) -> None:
+        self.app_suspend_signal.subscribe(self, lambda _: self._suspend_painting())
+        self.app_resume_signal.subscribe(self, lambda _: self._resume_painting())
+
+    def _suspend_painting(self) -> None:
+        self._is_suspended = True
+
+    def _resume_painting(self) -> None:
+        self._is_suspended = False
+        self.redraw()
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        if self._is_suspended:
+            return  # another program has the terminal, and Textual would wait for ever until it is written
         if isinstance(renderable, LayoutUpdate | ChopsUpdate):
             renderable = PaintedUpdate(renderable, self)  # type: ignore[assignment]  # as in Textual
         super()._display(screen, renderable)
@@ -48,18 +62,14 @@ class PaintedApp(App[int]):
         colours = None if self.no_color else COLOUR_SYSTEMS.get(self.console.color_system or "")
         return self._painter.paint(pieces_of(update), self.size, colours, is_whole=is_whole)
 
-    def forget_terminal(self) -> None:
-        """Draw the next frame in full: the terminal may show something else."""
-        self._painter.forget()
-
     def redraw(self) -> None:
         """Draw everything again, if another program wrote to the terminal."""
-        self.forget_terminal()
+        self._painter.forget()
         self.screen.refresh(layout=True)
 
     def write_terminal(self, sequence: str) -> None:
         """Write an escape sequence to the terminal."""
-        if self._driver is not None:
+        if self._driver is not None and not self._is_suspended:
             self._driver.write(sequence)
 
     def set_mouse(self, is_on: bool) -> None:

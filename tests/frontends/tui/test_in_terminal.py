@@ -1,0 +1,238 @@
+"""The full-screen client on a real pseudo-terminal: copying, cursor, mouse, suspending, signals, crashes, exit."""
+
+import base64
+import json
+import os
+import re
+import shutil
+import signal
+
+import pytest
+from tests.frontends.repl.chat_helpers import at
+
+from ostler.testing.model_server import stall, text
+
+ALT_C, ALT_K, F6, F10, CTRL_Z = "\x1bc", "\x1bk", "\x1b[17~", "\x1b[21~", "\x1a"
+FOCUS_OUT, FOCUS_IN = "\x1b[O", "\x1b[I"
+COLOUR = re.compile(rb"\x1b\[(?:[\d;]*;)?(?:3[0-8]|4[0-8]|9\d|10\d)(?:;[\d;]*)?m")
+ANSWER = "Some *words*.\n\n```py\nprint(1)\n```\n\nMore.\n\n```sh\nls -l\n```\n"
+LEFT = b"\x1b[?1049l"
+
+
+def copied(raw):
+    """Return the texts that were copied with OSC 52."""
+    return [base64.b64decode(found).decode() for found in re.findall(rb"\x1b\]52;c;([^\x07]*)\x07", raw)]
+
+
+def wait_for_raw(term, wanted):
+    term.wait_for(lambda _: wanted in term.raw)
+
+
+def set_ui(ostler, **ui):
+    folder = ostler.home / ".ostler"
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({"ui": ui}))
+
+
+@pytest.fixture
+def tui(terminal):
+    """`tui(server, …)` starts the client and waits until its session is open."""
+
+    def start(server, *args, **options):
+        term = terminal("tui", *at(server), *args, **{"rows": 24, "columns": 80, **options})
+        term.wait_for("ready")
+        return term
+
+    return start
+
+
+def ask(term, prompt, wanted):
+    term.type(f"{prompt}\r")
+    term.wait_for(wanted)
+
+
+@pytest.mark.req("TU-1")
+def test_answer_and_code_blocks_are_copied_with_the_clipboard_sequence(tui, models):
+    with models.playing(text(ANSWER)) as server:
+        term = tui(server)
+        ask(term, "talk", "turn done")
+        term.type(ALT_C)
+        term.wait_for("copied the answer")
+        term.type(ALT_K)
+        term.wait_for("copied the code block")
+        term.type(ALT_K)
+        wait_for_raw(term, b"52;c;" + base64.b64encode(b"print(1)\n"))
+    assert copied(term.raw) == [ANSWER, "ls -l\n", "print(1)\n"]
+
+
+@pytest.mark.req("TU-1")
+def test_text_that_is_too_long_for_the_clipboard_is_written_to_a_file(tui, models, tmp_path):
+    long = "\n".join(f"line {number} of a long answer" for number in range(3000))
+    with models.playing(text(long)) as server:
+        term = tui(server, env={"TMPDIR": str(tmp_path)}, columns=160)
+        ask(term, "talk", "turn done")
+        term.type(ALT_C)
+        shown = term.wait_for("written to")
+    (file,) = tmp_path.glob("ostler-copy-*.md")
+    assert str(file) in shown
+    assert file.read_text() == long
+    assert file.stat().st_mode & 0o077 == 0
+    assert not copied(term.raw)
+
+
+@pytest.mark.req("TU-1")
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_copied_text_is_in_the_buffer_of_tmux(tmux, models):
+    with models.playing(text(ANSWER)) as server:
+        term = tmux("tui", *at(server))
+        term("set", "-g", "set-clipboard", "on")
+        term.wait_for("ready")
+        term.type("talk")
+        term.press("Enter")
+        term.wait_for("turn done")
+        term.press("M-c")
+        term.wait_for("copied the answer")
+        assert term("show-buffer") == ANSWER
+
+
+@pytest.mark.req("TU-1")
+def test_mouse_is_released_by_one_key_and_stays_so_after_a_suspension(tui, models):
+    with models.playing() as server:
+        term = tui(server, below_a_shell=True)
+        term.type(F6)
+        term.wait_for("mouse off")
+        wait_for_raw(term, b"\x1b[?1000l")
+        released = len(term.raw)
+        term.type(CTRL_Z)
+        pid = term.stopped()
+        os.kill(pid, signal.SIGCONT)
+        term.wait_for(lambda _: term.raw.count(b"\x1b[?1049h") == 2)
+        term.type("still here")
+        term.wait_for("still here")
+        assert b"\x1b[?1000h" not in term.raw[released:]
+        term.type(F6)
+        term.wait_for("mouse on")
+        wait_for_raw(term, b"\x1b[?1000h")
+
+
+@pytest.mark.req("TU-4")
+def test_terminal_cursor_is_at_the_caret_while_text_streams(tui, models):
+    lines = "\n\n".join(f"line {number} of the answer" for number in range(60))
+    with models.playing(text(lines, chunks=60).with_pause(0.02)) as server:
+        term = tui(server)
+        term.type("talk\r")
+        term.type("日本")
+        column, row = 1 + 4, 22
+        for number in range(10, 60, 10):
+            term.wait_for(f"line {number} of")
+            term.wait_for(lambda _: (term.screen.cursor.x, term.screen.cursor.y) == (column, row))
+        term.wait_for("turn done")
+    frames = term.raw.split(b"line 59 of")[0].split(b"\x1b[23;6H")
+    assert len(frames) > 5, "the cursor is placed after every frame"
+
+
+@pytest.mark.req("TU-1")
+def test_no_color_writes_no_colours_anywhere(tui, models):
+    with models.playing(text(ANSWER)) as server:
+        term = tui(server, "--leave-transcript", env={"NO_COLOR": "1"})
+        ask(term, "talk", "turn done")
+        term.type(F10)
+        term.leave()
+    assert b"\x1b[7m" in term.raw, "the cursor is shown without colours"
+    assert not COLOUR.search(term.raw)
+    assert term.raw.split(LEFT)[1].decode().count("print(1)") == 1
+
+
+@pytest.mark.req("TU-1")
+def test_ctrl_z_suspends_and_everything_is_drawn_again_afterwards(tui, models):
+    with models.playing(text(ANSWER)) as server:
+        term = tui(server, below_a_shell=True)
+        ask(term, "talk", "turn done")
+        before = [row.rstrip() for row in term.screen.display]
+        term.type(CTRL_Z)
+        pid = term.stopped()
+        assert term.line_by_line()
+        assert term.raw.endswith((b"\x1b[?1004l", b"\x1b[?1006l")) and LEFT in term.raw
+        term.screen.reset()
+        os.kill(pid, signal.SIGCONT)
+        term.wait_for("turn done")
+        term.wait_for(lambda _: [row.rstrip() for row in term.screen.display] == before)
+        term.type("x\x7f")
+        term.type(F10)
+        term.leave()
+
+
+@pytest.mark.req("TU-1")
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signal_ends_the_client_and_restores_the_terminal(tui, models, number, status):
+    with models.playing(stall()) as server:
+        term = tui(server)
+        term.type("talk\r")
+        models.wait(server.wait_for_requests(1))
+        os.kill(term.process.pid, number)
+        assert term.process.wait(30) == status
+        wait_for_raw(term, LEFT)
+        assert term.restored()
+
+
+@pytest.mark.req("TU-1")
+def test_closed_terminal_ends_the_client(tui, models):
+    with models.playing(stall()) as server:
+        term = tui(server)
+        term.type("talk\r")
+        models.wait(server.wait_for_requests(1))
+        term.hang_up()
+        assert term.process.wait(30) == 129
+
+
+CRASHING = """
+import sys
+from ostler.frontends.tui.transcript.view import TranscriptView
+def render_line(self, y):
+    if self._visible:
+        raise RuntimeError("planted [bold]fault[/bold]")
+    return draw(self, y)
+draw, TranscriptView.render_line = TranscriptView.render_line, render_line
+from ostler.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.req("TU-1")
+def test_exception_restores_the_terminal_and_is_shown(terminal, models):
+    with models.playing(text(ANSWER)) as server:
+        term = terminal("tui", *at(server), code=CRASHING)
+        term.wait_for("ready")
+        term.type("talk\r")
+        assert term.process.wait(30) == 1
+        wait_for_raw(term, b"planted")
+        assert term.restored()
+    assert LEFT in term.raw
+    assert b"[bold]fault[/bold]" in re.sub(rb"\x1b\[[\d;]*m", b"", term.raw.split(LEFT)[1])
+
+
+@pytest.mark.req("TU-1")
+def test_killed_client_leaves_a_usable_terminal(tui, models):
+    with models.playing(stall()) as server:
+        term = tui(server)
+        term.type("talk\r")
+        models.wait(server.wait_for_requests(1))
+        os.kill(term.process.pid, signal.SIGKILL)
+        wait_for_raw(term, b"the client was killed")
+        assert term.line_by_line()
+    end = term.raw.rpartition(b"\x1b[?2004l")[2]
+    for mode in (b"?1049l", b"?25h", b"?1000l", b"?1003l", b"?1006l", b"?1004l", b"?7h"):
+        assert mode in end
+
+
+@pytest.mark.req("TU-1")
+def test_transcript_is_left_in_the_scrollback_if_wanted(tui, models):
+    long = "\n".join(f"row {number}." for number in range(100))
+    with models.playing(text(long)) as server:
+        term = tui(server, "--leave-transcript")
+        ask(term, "talk", "turn done")
+        term.type(F10)
+        term.leave()
+    left = re.sub(rb"\x1b\[[\d;?<]*[a-zA-Z]", b"", term.raw.split(LEFT)[1]).decode()
+    assert [f"row {number}." for number in range(100)] == re.findall(r"row \d+\.", left)
+    assert "> talk" in left
