@@ -6,11 +6,12 @@ import os
 import re
 import shutil
 import signal
+import threading
 
 import pytest
 from tests.frontends.repl.chat_helpers import at
 
-from ostler.testing.model_server import stall, text
+from ostler.testing.model_server import calls, stall, text
 
 ALT_C, ALT_K, F6, F10, CTRL_Z = "\x1bc", "\x1bk", "\x1b[17~", "\x1b[21~", "\x1a"
 FOCUS_OUT, FOCUS_IN = "\x1b[O", "\x1b[I"
@@ -148,6 +149,7 @@ def test_ctrl_z_suspends_and_everything_is_drawn_again_afterwards(tui, models):
     with models.playing(text(ANSWER)) as server:
         term = tui(server, below_a_shell=True)
         ask(term, "talk", "turn done")
+        term.wait_for(lambda shown: "ls -l" in shown and " ready " in shown)
         before = [row.rstrip() for row in term.screen.display]
         term.type(CTRL_Z)
         pid = term.stopped()
@@ -236,3 +238,110 @@ def test_transcript_is_left_in_the_scrollback_if_wanted(tui, models):
     left = re.sub(rb"\x1b\[[\d;?<]*[a-zA-Z]", b"", term.raw.split(LEFT)[1]).decode()
     assert [f"row {number}." for number in range(100)] == re.findall(r"row \d+\.", left)
     assert "> talk" in left
+
+
+def ask_permission():
+    return calls([("write", {"path": "new.txt", "content": "x"})])
+
+
+@pytest.mark.req("TU-1")
+@pytest.mark.parametrize(
+    ("env", "sequence"),
+    [
+        ({}, rb"\x1b\]9;Ostler needs approval: [^\x1b]*\x1b\\\a"),
+        ({"KITTY_WINDOW_ID": "1"}, rb"\x1b\]99;;Ostler needs approval: [^\x1b]*\x1b\\\a"),
+        ({"VTE_VERSION": "7000"}, rb"\x1b\]777;notify;Ostler;Ostler needs approval: [^\x1b]*\x1b\\\a"),
+        ({"TMUX": "/tmp/x,1,0"}, rb"\x1bPtmux;\x1b\x1b\]9;Ostler needs approval: [^\x1b]*\x1b\x1b\\\x1b\\\a"),
+    ],
+)
+def test_user_of_another_window_is_notified_of_a_request(ostler, tui, models, env, sequence):
+    set_ui(ostler, bell=True)
+    with models.playing(ask_permission()) as server:
+        term = tui(server, env=env)
+        term.type(FOCUS_OUT)
+        ask(term, "write", "new.txt")
+        term.wait_for(lambda _: re.search(sequence, term.raw))
+
+
+@pytest.mark.req("TU-1")
+@pytest.mark.parametrize(("bell", "focus"), [(True, FOCUS_OUT + FOCUS_IN), (True, ""), (False, FOCUS_OUT)])
+def test_nobody_is_notified_with_the_focus_or_without_the_setting(ostler, tui, models, bell, focus):
+    set_ui(ostler, bell=bell)
+    with models.playing(ask_permission()) as server:
+        term = tui(server)
+        term.type(focus)
+        ask(term, "write", "new.txt")
+        term.wait_for("once")
+        term.type(F10)
+    assert b"\x1b]9;" not in term.raw
+    assert b"\a" not in term.raw.replace(b"\x1b]22;default\a", b""), "only the sequence for the form of the pointer"
+
+
+@pytest.mark.req("TU-4")
+def test_editor_has_the_terminal_to_itself_while_text_streams(ostler, tui, models, tmp_path):
+    """More frames than the queue of Textual's writer has room for are due while the editor runs."""
+    editor, done = tmp_path / "editor", tmp_path / "done"
+    editor.write_text(f"#!/bin/sh\nwhile [ ! -e {done} ]; do sleep 0.05; done\nprintf 'edited text' > \"$1\"\n")
+    editor.chmod(0o755)
+    long = "\n\n".join(f"line {number} of the answer" for number in range(150))
+    sent = threading.Event()
+
+    async def note(index):
+        if index >= 149:
+            sent.set()
+
+    with models.playing(text(long, chunks=150).with_pause(0.02).paced_by(note)) as server:
+        term = tui(server, env={"EDITOR": str(editor)})
+        ask(term, "talk", "line 1 of")
+        term.type("\x18\x05")
+        wait_for_raw(term, LEFT)
+        before = len(term.raw)
+        assert sent.wait(30)
+        assert b"line" not in term.raw[before:]
+        done.touch()
+        term.wait_for("edited text")
+        term.wait_for("line 149 of")
+
+
+@pytest.mark.req("SE-1", "TU-10")
+def test_client_that_was_killed_in_a_turn_shows_the_partial_reply_again(ostler, tui, models):
+    long = "\n\n".join(f"line {number} of the answer" for number in range(50))
+    with models.playing(text(long, chunks=50).stall_after(30)) as server:
+        term = tui(server)
+        ask(term, "talk", "line 25 of")
+        (journal,) = ostler.home.glob(".ostler/projects/*/sessions/*/journal.jsonl")
+        term.wait_for(lambda _: "line 25 of the answer" in journal.read_text())
+        os.kill(term.process.pid, signal.SIGKILL)
+        wait_for_raw(term, b"the client was killed")
+    with models.playing(text("All done.")) as server:
+        again = tui(server, "--continue")
+        again.wait_for("[truncated]")
+        ask(again, "go on", "All done.")
+        request = json.loads(server.requests[0].body)
+    assert "line 25 of the answer" in json.dumps(request["messages"])
+
+
+def top_line(term):
+    """Return the number of the first line of the answer that is visible, if it is at the top."""
+    found = re.search(r"line (\d+) of", "".join(term.screen.display[2:4]))
+    return int(found[1]) if found else None
+
+
+@pytest.mark.req("TU-10")
+def test_many_resizes_during_a_stream_keep_the_line_that_is_read(tui, models):
+    words = "of the answer, with more words than a narrow window has room for"
+    long = "\n\n".join(f"line {number} {words}" for number in range(300))
+    with models.playing(text(long, chunks=300).with_pause(0.01)) as server:
+        term = tui(server, rows=30, columns=100)
+        ask(term, "talk", "line 60 of")
+        term.type("\x1b[1;5H\x1b[6~")
+        term.wait_for(lambda _: top_line(term) == 11)
+        for number in range(200):
+            term.resize(50 + number * 7 % 90, 12 + number * 5 % 30)
+            term.settle()
+        term.resize(100, 30)
+        term.type("typed")
+        term.wait_for("typed")
+        term.wait_for(lambda _: top_line(term) == 11)
+        term.type("\x1b[1;5F")
+        term.wait_for("line 299 of")

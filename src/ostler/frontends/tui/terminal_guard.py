@@ -10,7 +10,7 @@ RESTORE = (
 )
 MESSAGE = "ostler: the client was killed; `ostler tui --continue` continues the session"
 # It waits until the other end of its standard input is closed. A line before that means that all is well.
-SCRIPT = 'read -r line && exit 0; stty sane <&1; printf "%s\\r\\n" "$1$2"'
+SCRIPT = 'read -r line && exit 0; stty sane <&1; printf "%s\\n" "$1$2"'
 
 
 class TerminalGuard:
