@@ -6,7 +6,7 @@ still change its look: a table until it is complete, a line until it is known wh
 
 from ostler.rendering.reply_text import NewText, ReplyText
 from ostler.rendering.style import Styler
-from ostler.rendering.text_sections import SectionScanner, TextSection
+from ostler.rendering.text_sections import LineBreaker, SectionScanner, TextSection
 from ostler.text.sanitise import Sanitiser
 
 DRAIN_LENGTH = 600  # more waiting characters than this are shown at once
@@ -68,7 +68,7 @@ class LiveMessage:
         shown, rest = waiting[:step], waiting[step:]
         self._waiting, self._waiting_length = [rest] if rest else [], len(rest)
         self._shown.append(shown)
-        self._show(self._sanitiser.feed(shown))
+        self._show(self._breaker.feed(self._sanitiser.feed(shown)))
         return True
 
     def wrap_again(self) -> None:
@@ -86,6 +86,7 @@ class LiveMessage:
     def _start_text(self) -> None:
         self.sections = []
         self._sanitiser = Sanitiser()
+        self._breaker = LineBreaker()
         self._scanner = SectionScanner()
         self._line: list[str] = []  # the start of the line that is being received
         self._start_section()

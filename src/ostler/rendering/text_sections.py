@@ -12,6 +12,7 @@ from ostler.rendering.style import Styler
 
 SECTION_LINES = 60
 SECTION_LENGTH = 8_000  # characters, because lines can be long
+MAX_LINE = 4_000  # characters; a longer line is broken, because it takes many rows anyway
 
 
 class TextSection(NamedTuple):
@@ -31,6 +32,30 @@ class TextSection(NamedTuple):
         stream = self.start_stream(paint, bullet)
         printed = stream.feed(self.text) + stream.finish()
         return printed.removesuffix("\n").split("\n") if printed else []
+
+
+class LineBreaker:
+    """Breaks lines that are too long to be one part of a section."""
+
+    def __init__(self) -> None:
+        self._length = 0  # of the current line
+
+    def feed(self, text: str) -> str:
+        """Return the next text with additional newlines."""
+        if self._length + len(text) <= MAX_LINE and "\n" not in text:
+            self._length += len(text)
+            return text
+        return "\n".join(self._break(line, is_new=number > 0) for number, line in enumerate(text.split("\n")))
+
+    def _break(self, line: str, *, is_new: bool) -> str:
+        used = 0 if is_new else self._length
+        if used + len(line) <= MAX_LINE:
+            self._length = used + len(line)
+            return line
+        first, parts = line[: MAX_LINE - used], range(MAX_LINE - used, len(line), MAX_LINE)
+        rest = [line[start : start + MAX_LINE] for start in parts]
+        self._length = len(rest[-1])
+        return "\n".join((first, *rest))
 
 
 class SectionScanner:
@@ -55,6 +80,7 @@ class SectionScanner:
 
 def split_text(text: str) -> list[TextSection]:
     """Return the sections of a sanitised text; at least one."""
+    text = LineBreaker().feed(text)
     scanner, sections, fence = SectionScanner(), list[TextSection](), None
     start = position = 0
     while (end := text.find("\n", position)) >= 0:
