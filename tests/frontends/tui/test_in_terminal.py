@@ -11,6 +11,7 @@ import threading
 import pytest
 from tests.frontends.repl.chat_helpers import at
 
+from ostler.frontends.tui.status import SPINNER
 from ostler.testing.model_server import calls, stall, text
 
 ALT_C, ALT_K, F6, F10, CTRL_Z = "\x1bc", "\x1bk", "\x1b[17~", "\x1b[21~", "\x1a"
@@ -114,6 +115,50 @@ def test_mouse_is_released_by_one_key_and_stays_so_after_a_suspension(tui, model
         term.type(F6)
         term.wait_for("mouse on")
         wait_for_raw(term, b"\x1b[?1000h")
+
+
+def drag(term, start, end):
+    """Press the left button at a position (column and row, from 0), move, and release it."""
+    (x, y), (to_x, to_y) = start, end
+    term.type(f"\x1b[<0;{x + 1};{y + 1}M\x1b[<32;{to_x + 1};{to_y + 1}M\x1b[<0;{to_x + 1};{to_y + 1}m")
+
+
+def place_of(term, words):
+    return next((row.index(words), y) for y, row in enumerate(term.screen.display) if words in row)
+
+
+@pytest.mark.req("TU-1")
+def test_text_that_is_selected_with_the_mouse_is_copied(tui, models):
+    with models.playing(text(ANSWER)) as server:
+        term = tui(server)
+        ask(term, "talk", "turn done")
+        term.wait_for("ls -l")
+        x, y = place_of(term, "Some words")
+        drag(term, (x + 5, y), (x + 9, y))
+        term.wait_for("copied the selected text")
+        drag(term, (x - 2, y), place_of(term, "More."))
+        wait_for_raw(term, b"52;c;" + base64.b64encode(b"Some words.\n\n```py\nprint(1)\n```\n\nM"))
+        to_x, to_y = place_of(term, "ls -l")
+        drag(term, (to_x + 1, to_y), (x + 8, y))
+        wait_for_raw(term, b"52;c;" + base64.b64encode(b"ds.\n\n```py\nprint(1)\n```\n\nMore.\n\n```sh\nls")[:30])
+    assert copied(term.raw)[0] == "words"
+    assert copied(term.raw)[2].startswith("ds.")
+
+
+@pytest.mark.req("TU-1")
+def test_wheel_scrolls_and_a_click_unfolds(tui, models):
+    long = "\n".join(f"- item {number}" for number in range(60))
+    replies = [calls([("bash", {"command": "seq 50"})]), text(long)]
+    with models.playing(*replies) as server:
+        term = tui(server, "--allow", "bash:*")
+        ask(term, "talk", "turn done")
+        term.wait_for("item 59")
+        for _ in range(30):
+            term.type("\x1b[<64;10;10M")
+        term.wait_for("> talk")
+        x, y = place_of(term, "bash")
+        term.type(f"\x1b[<0;{x + 1};{y + 1}M\x1b[<0;{x + 1};{y + 1}m")
+        term.wait_for(lambda _: any(row.strip() == "20" for row in term.screen.display))
 
 
 @pytest.mark.req("TU-4")
@@ -345,3 +390,28 @@ def test_many_resizes_during_a_stream_keep_the_line_that_is_read(tui, models):
         term.wait_for(lambda _: top_line(term) == 11)
         term.type("\x1b[1;5F")
         term.wait_for("line 299 of")
+
+
+@pytest.mark.req("TU-1")
+@pytest.mark.parametrize("way", ["flag", "setting"])
+def test_nothing_moves_by_itself_without_animations(ostler, tui, models, way):
+    set_ui(ostler, animations=way == "flag")
+    with models.playing(stall()) as server:
+        term = tui(server, *(["--slow"] if way == "flag" else []))
+        ask(term, "talk", "2 s · Esc cancels")
+    seen = {sign for sign in SPINNER if sign in term.raw.decode()}
+    assert len(seen) == 1, "only the clock changes"
+
+
+@pytest.mark.req("TU-7")
+def test_slow_connection_gets_few_frames(tui, models):
+    lines = "\n\n".join(f"line {number} of the answer" for number in range(100))
+    frames = {}
+    for name, flags in (("usual", []), ("slow", ["--slow"])):
+        with models.playing(text(lines, chunks=100).with_pause(0.02)) as server:
+            term = tui(server, *flags)
+            ask(term, "talk", "line 2 of")
+            before = len(term.raw)
+            term.wait_for("line 97 of")
+        frames[name] = term.raw[before:].count(b"\x1b[23;2H")  # the cursor is placed after each frame
+    assert frames["slow"] < 0.6 * frames["usual"], frames

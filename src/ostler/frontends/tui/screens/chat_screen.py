@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ostler.frontends.tui.screens.request_screen import RequestScreen
     from ostler.frontends.tui.session_controller import SessionController
 
-SPIN_SECONDS = 0.25
+SPIN_SECONDS, CLOCK_SECONDS = 0.25, 1.0
 PANEL_COLUMNS = 42
 NARROW_COLUMNS = 76  # a narrower window has no room for the panel beside the transcript
 LOG_ROWS = 8
@@ -178,13 +178,14 @@ class ChatScreen(Screen[None]):
 
     def _spin(self, busy: bool) -> None:
         if busy and self._spinner is None:
-            self._spinner = self.set_interval(SPIN_SECONDS, self._next_frame)
+            seconds = SPIN_SECONDS if self._options.animations else CLOCK_SECONDS
+            self._spinner = self.set_interval(seconds, self._next_frame)
         elif not busy and self._spinner:
             self._spinner.stop()
             self._spinner = None
 
     def _next_frame(self) -> None:
-        self._frame += 1
+        self._frame += self._options.animations
         if self.app.screen is self:  # below a dialog, every change would draw the whole screen
             self._show_activity()
 
@@ -280,6 +281,9 @@ class ChatScreen(Screen[None]):
     def on_transcript_view_clicked(self, event: TranscriptView.Clicked) -> None:
         if self.view.model.entries[event.entry].kind in ("call", "message"):
             self.view.model.toggle_fold(event.entry)
+
+    def on_transcript_view_selected(self, event: TranscriptView.Selected) -> None:
+        self._copier.copy_selection(event.text)
 
     # -- actions -------------------------------------------------------------------------------------------------
 
