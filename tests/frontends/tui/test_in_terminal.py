@@ -140,9 +140,9 @@ def test_text_that_is_selected_with_the_mouse_is_copied(tui, models):
         wait_for_raw(term, b"52;c;" + base64.b64encode(b"Some words.\n\n```py\nprint(1)\n```\n\nM"))
         to_x, to_y = place_of(term, "ls -l")
         drag(term, (to_x + 1, to_y), (x + 8, y))
-        wait_for_raw(term, b"52;c;" + base64.b64encode(b"ds.\n\n```py\nprint(1)\n```\n\nMore.\n\n```sh\nls")[:30])
+        term.wait_for(lambda _: len(copied(term.raw)) == 3)
     assert copied(term.raw)[0] == "words"
-    assert copied(term.raw)[2].startswith("ds.")
+    assert copied(term.raw)[2] == "ds.\n\n```py\nprint(1)\n```\n\nMore.\n\n```sh\nls"
 
 
 @pytest.mark.req("TU-1")
@@ -158,7 +158,7 @@ def test_wheel_scrolls_and_a_click_unfolds(tui, models):
         term.wait_for("> talk")
         x, y = place_of(term, "bash")
         term.type(f"\x1b[<0;{x + 1};{y + 1}M\x1b[<0;{x + 1};{y + 1}m")
-        term.wait_for(lambda _: any(row.strip() == "20" for row in term.screen.display))
+        term.wait_for(lambda _: any(row.strip() == "12" for row in term.screen.display))
 
 
 @pytest.mark.req("TU-4")

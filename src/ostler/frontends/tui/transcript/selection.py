@@ -1,6 +1,5 @@
 """The text of the transcript that the user selects with the mouse."""
 
-import textwrap
 from typing import NamedTuple
 
 from rich.style import Style
@@ -9,7 +8,7 @@ from textual.strip import Strip
 from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.frontends.tui.transcript.viewport import Place, VisibleRow
 
-BULLET = "● "
+BULLET, MARGIN = "● ", "  "
 REVERSE = Style(reverse=True)
 
 
@@ -50,15 +49,14 @@ class TextSelection(NamedTuple):
         for entry in range(first.place.entry, min(last.place.entry + 1, len(model.entries))):
             for section in range(model.section_count(entry)):
                 place = Place(entry, section)
-                if first.place <= place <= last.place:
-                    rows += self._rows(place, model.strips(entry, section))
-        return textwrap.dedent("\n".join(rows)).strip("\n")
+                if not first.place <= place <= last.place:
+                    continue
+                for number, strip in enumerate(model.strips(*place)):
+                    if first[:2] <= (place, number) <= last[:2]:
+                        rows.append(self._row_text(place, number, strip))
+        return "\n".join(rows).strip("\n")
 
-    def _rows(self, place: Place, strips: list[Strip]) -> list[str]:
-        rows = []
-        for number, strip in enumerate(strips):
-            left, right = self.columns(place, number, strip.cell_length)
-            text = strip.crop(left, right).text.rstrip() if left < right else ""
-            if text or self.anchor[:2] <= (place, number) <= self.end[:2]:
-                rows.append("  " + text.removeprefix(BULLET) if text.startswith(BULLET) else text)
-        return rows
+    def _row_text(self, place: Place, row: int, strip: Strip) -> str:
+        left, right = self.columns(place, row, strip.cell_length)
+        text = strip.crop(left, right).text.rstrip() if left < right else ""
+        return text[len(BULLET) :] if left == 0 and text.startswith((BULLET, MARGIN)) else text
