@@ -20,6 +20,7 @@ from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.options import TuiOptions
 from ostler.frontends.tui.screens.choice_screen import Choice, ChoiceScreen
 from ostler.frontends.tui.screens.switching import Switcher
+from ostler.frontends.tui.slash_commands import slash_commands
 from ostler.frontends.tui.status import activity_line, footer_line, panel_sections, status_cards, welcome_lines
 from ostler.frontends.tui.transcript.view import TranscriptView
 from ostler.frontends.tui.widgets.completion_menu import CompletionMenu
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from ostler.frontends.tui.screens.request_screen import RequestScreen
     from ostler.frontends.tui.session_controller import SessionController
 
-SPIN_SECONDS, CLOCK_SECONDS = 0.25, 1.0
+SPIN_SECONDS = (1.0, 0.25)  # without and with animations
 PANEL_COLUMNS = 42
 NARROW_COLUMNS = 76  # a narrower window has no room for the panel beside the transcript
 LOG_ROWS = 8
@@ -178,8 +179,7 @@ class ChatScreen(Screen[None]):
 
     def _spin(self, busy: bool) -> None:
         if busy and self._spinner is None:
-            seconds = SPIN_SECONDS if self._options.animations else CLOCK_SECONDS
-            self._spinner = self.set_interval(seconds, self._next_frame)
+            self._spinner = self.set_interval(SPIN_SECONDS[self._options.animations], self._next_frame)
         elif not busy and self._spinner:
             self._spinner.stop()
             self._spinner = None
@@ -428,10 +428,8 @@ class ChatScreen(Screen[None]):
     # -- choices -------------------------------------------------------------------------------------------------
 
     def _do_palette(self) -> None:
-        from ostler.interaction.builtin_commands import COMMANDS
-
         actions = [Choice(f"key:{a.name}", a.description, self.keys.label(a.name)) for a in ACTIONS]
-        commands = [Choice(f"/{name}", f"/{name}", command.description) for name, command in COMMANDS.items()]
+        commands = [Choice(f"/{name}", f"/{name}", command.description) for name, command in slash_commands().items()]
         self.app.push_screen(ChoiceScreen("search commands and actions", [*commands, *actions]), self._run_chosen)
 
     async def _run_chosen(self, value: str | None) -> None:
@@ -440,10 +438,8 @@ class ChatScreen(Screen[None]):
         if value.startswith("key:"):
             await self.action_do(value.removeprefix("key:"))
             return
-        from ostler.interaction.builtin_commands import COMMANDS
-
-        command = COMMANDS[value.removeprefix("/")]
-        if command.hint and not command.hint.startswith("["):
+        hint = slash_commands()[value.removeprefix("/")].hint
+        if hint and not hint.startswith("["):
             self.prompt.put_text(f"{value} ")
         elif self.controller:
             start_work(self, partial(self.controller.run_command, value), "submit")
