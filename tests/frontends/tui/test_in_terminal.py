@@ -387,7 +387,7 @@ def test_many_resizes_during_a_stream_keep_the_line_that_is_read(tui, models):
         term.resize(100, 30)
         term.type("typed")
         term.wait_for("typed")
-        term.wait_for(lambda _: top_line(term) == 11)
+        term.wait_for(lambda _: top_line(term) == 11, timeout=20)
         term.type("\x1b[1;5F")
         term.wait_for("line 299 of")
 
