@@ -15,6 +15,7 @@ from bench import (
     acp,
     engine,
     full_screen,
+    full_screen_sessions,
     mcp,
     server,
     sessions,
@@ -196,10 +197,11 @@ def main(arguments: list[str]) -> int:
         agents = acp.rows(bench.env, bench.work, repeats)
         all_groups: tuple[Iterator[Row], ...] = (*groups, servers, model_rows(repeats), agents, peer_rows(bench))
         screen = full_screen.rows(bench.full_screen, bench.env, str(bench.work), bench.model, repeats)
+        stored = full_screen_sessions.rows(bench.full_screen, bench.env, bench.home, str(bench.work), repeats)
         load = (row for _ in range(1) for row in server.rows(bench.ostler, bench.env, str(bench.work)))
-        only = {"--mcp": servers, "--tui": screen, "--server": load}
+        only = {"--mcp": servers, "--tui": chain(screen, stored), "--server": load}
         chosen = tuple(group for flag, group in only.items() if flag in arguments)
-        all_groups = chosen or (*all_groups, screen, load)
+        all_groups = chosen or (*all_groups, screen, stored, load)
         for row in chain.from_iterable([undo_growth.rows(sizes)] if undo_only else all_groups):
             lines.append("| " + " | ".join(row) + " |")
             print(lines[-1], file=sys.stderr)

@@ -51,7 +51,7 @@ def rows(*, large: bool) -> Iterator[Row]:
 
 
 def _append_row(folder: Path) -> Row:
-    events = [event for number in range(100) for event in _turn_events(number, 200)]
+    events = [event for number in range(100) for event in turn_events(number, 200)]
     journal = FileJournal(folder / "appended", "s1")
     started = time.perf_counter()
     for seq, event in enumerate(events, 1):
@@ -102,7 +102,7 @@ def _open_cost(folder: Path, name: str, messages: int = 0, size: int = 0) -> tup
         file.write(record_codec.encode(Envelope(1, 1e9, SessionOpened("s1", "/w", "engine", "1"))))
         while number * 20 < messages or written < size:
             number += 1
-            for event in _turn_events(number, 2000 if size else 20):
+            for event in turn_events(number, 2000 if size else 20):
                 seq += 1
                 written += file.write(record_codec.encode(Envelope(seq + 1, 1e9 + seq, event)))
     command = [sys.executable, "-c", OPEN_SCRIPT, str(place)]
@@ -110,7 +110,7 @@ def _open_cost(folder: Path, name: str, messages: int = 0, size: int = 0) -> tup
     return min(float(run[0]) for run in runs), max(float(run[1]) for run in runs)
 
 
-def _turn_events(number: int, lines: int) -> Iterator[Event]:
+def turn_events(number: int, lines: int) -> Iterator[Event]:
     """Yield a prompt and ten calls, twenty messages in all."""
     yield TurnStarted(f"t{number}", Prompt("p", (TextContent("please look " * 20),)))
     for step in range(10):

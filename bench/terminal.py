@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import statistics
 import struct
 import subprocess
@@ -37,7 +38,14 @@ class TerminalProgram:
         self.start_time = time.perf_counter()
         terminal = {**env, "TERM": "xterm-256color"}
         self.process = subprocess.Popen(
-            argv, env=terminal, cwd=cwd, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+            argv,
+            env=terminal,
+            cwd=cwd,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=_take_terminal,
         )
         os.close(slave)
 
@@ -62,16 +70,35 @@ class TerminalProgram:
                 seen += os.read(self._master, 65536)
         return seen
 
+    def read_to_end(self) -> bytes:
+        """Return what is printed until the program ends."""
+        seen = b""
+        while True:
+            if not select.select([self._master], [], [], TIMEOUT)[0]:
+                raise SystemExit(f"the program does not end: {seen[-500:]!r}")
+            try:
+                data = os.read(self._master, 65536)
+            except OSError:  # the terminal is closed
+                data = b""
+            if not data:
+                return seen
+            seen += data
+
     def send_keys(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
     def close(self) -> float:
         """Kill it and return its CPU time in milliseconds."""
-        self.process.kill()
+        os.kill(self.process.pid, signal.SIGKILL)
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
         os.close(self._master)
         return (usage.ru_utime + usage.ru_stime) * 1000
+
+
+def _take_terminal() -> None:
+    """Make standard input the controlling terminal, which signals changes of its size."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def rows(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel, repeats: int) -> Iterator[Row]:

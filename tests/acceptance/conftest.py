@@ -7,7 +7,7 @@ the test with the `ostler` fixture and remove the mark. A marked test that passe
 from contextlib import contextmanager
 
 import pytest
-from tests.frontends.repl.conftest import Terminal
+from tests.frontends.terminal import Terminal
 
 from ostler.testing.zero_server import ScriptedZeroServer
 

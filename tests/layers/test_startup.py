@@ -110,6 +110,27 @@ def test_chat_prompt_opens_before_other_packages_are_imported(tmp_path):
     assert not {name for name in done.stdout.split() if name.startswith(tuple(f"ostler.{package}" for package in late))}
 
 
+def test_full_screen_client_draws_before_other_packages_are_imported(tmp_path):
+    code = "import sys, ostler.app.tui, ostler.app.tui_projects, ostler.frontends.tui.frontend; print(*sys.modules)"
+    done = python(tmp_path, "-c", code)
+    assert done.returncode == 0, done.stderr
+    late = (
+        "app.chat",
+        "app.command_services",
+        "app.session_manager",
+        "backends",
+        "frontends.repl.chat",
+        "frontends.repl.frontend",
+        "frontends.tui.session_controller",
+        "interaction.builtin_commands",
+        "interaction.dispatcher",
+        "models",
+        "tools",
+        "workspace",
+    )
+    assert not {name for name in done.stdout.split() if name.startswith(tuple(f"ostler.{package}" for package in late))}
+
+
 # Runs the program until it sends its first request to a model, and prints the modules imported so far.
 UNTIL_FIRST_REQUEST = """
 import os, socket, sys

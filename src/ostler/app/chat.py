@@ -3,15 +3,14 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.core.protocols import Session, ToolRunner, Workspace
-from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
+from ostler.app.interactive import LazySessionManager
+from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.repl.console import Console
 from ostler.frontends.repl.frontend import ReplFrontend
 from ostler.frontends.repl.plain_console import PlainConsole
@@ -26,7 +25,6 @@ from ostler.text.sanitise import sanitise
 
 if TYPE_CHECKING:
     from ostler.app.command_services import LocalCommandServices
-    from ostler.app.session_manager import LocalSessionManager
 
 
 class ChatClient(msgspec.Struct, frozen=True):
@@ -82,31 +80,6 @@ class ChatClient(msgspec.Struct, frozen=True):
         console = LineEditorConsole(sys.stdout, history, colour=paint.enabled, vi=vi, bell=ui.bell)
         console.is_sensitive = partial(contains_secret, settings, self.options.model.get("api_key", ""))
         return console
-
-
-class LazySessionManager:
-    """A session manager created on first use, so that the prompt appears without waiting for its imports."""
-
-    def __init__(self, options: RunOptions, notify: Callable[[str], None]) -> None:
-        self._options = options
-        self._notify = notify
-
-    @cached_property
-    def _manager(self) -> "LocalSessionManager":
-        from ostler.app.session_manager import LocalSessionManager
-
-        return LocalSessionManager(self._options, self._notify)
-
-    async def open(
-        self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
-    ) -> Session:
-        return await self._manager.open(request, tools=tools, workspace=workspace)
-
-    async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
-        return await self._manager.list(query)
-
-    async def delete(self, session_id: str) -> None:
-        await self._manager.delete(session_id)
 
 
 def _make_plain_console() -> PlainConsole:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.app.chat import LazySessionManager
-from ostler.app.command_services import LocalCommandServices
+from ostler.app.interactive import LazySessionManager
 from ostler.frontends.tui.projects import OpenedProject, StoredState
+from ostler.interaction.services import CommandServices
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.settings.known_secrets import contains_secret
 from ostler.settings.project_paths import project_folder, workspace_path
@@ -35,7 +35,7 @@ class LocalProjects:
         return OpenedProject(
             str(path),
             manager,
-            partial(LocalCommandServices, path, options, manager),
+            partial(_make_services, path, options, manager),
             project_folder(path) / "prompt_history" if options.keeps_prompts else None,
             partial(contains_secret, settings, options.model.get("api_key", "")),
         )
@@ -79,3 +79,9 @@ class LocalProjects:
         from ostler.workspace.worktrees import add_worktree
 
         return str(await asyncio.to_thread(add_worktree, Path(cwd), name))
+
+
+def _make_services(path: Path, options: RunOptions, manager: LazySessionManager) -> CommandServices:
+    from ostler.app.command_services import LocalCommandServices  # after the first frame
+
+    return LocalCommandServices(path, options, manager)

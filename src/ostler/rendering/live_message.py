@@ -4,9 +4,9 @@ Text is shown steadily while little of it waits, and all at once when much does.
 still change its look: a table until it is complete, a line until it is known whether it starts a code block.
 """
 
-from ostler.rendering.markdown_stream import MarkdownStream
 from ostler.rendering.reply_text import NewText, ReplyText
 from ostler.rendering.style import Styler
+from ostler.rendering.text_sections import LineBreaker, SectionScanner, TextSection
 from ostler.text.sanitise import Sanitiser
 
 DRAIN_LENGTH = 600  # more waiting characters than this are shown at once
@@ -18,7 +18,8 @@ class LiveMessage:
     """The text and the reasoning of one message so far."""
 
     def __init__(self, paint: Styler) -> None:
-        self.rows: list[str] = []  # all but the last one are final
+        self.sections: list[TextSection] = []  # complete parts of the text
+        self.rows: list[str] = []  # the rows of the text after them; all but the last one are final
         self.restarts = 0  # how often the rows were thrown away
         self._paint = paint
         self._reply = ReplyText()
@@ -26,7 +27,7 @@ class LiveMessage:
         self._waiting: list[str] = []
         self._waiting_length = 0
         self._thought: list[str] = []
-        self._start_stream()
+        self._start_text()
 
     @property
     def is_behind(self) -> bool:
@@ -67,29 +68,58 @@ class LiveMessage:
         shown, rest = waiting[:step], waiting[step:]
         self._waiting, self._waiting_length = [rest] if rest else [], len(rest)
         self._shown.append(shown)
-        self._print(shown)
+        self._show(self._breaker.feed(self._sanitiser.feed(shown)))
         return True
 
     def wrap_again(self) -> None:
-        """Wrap the shown text for the current width."""
-        self._start_stream()
-        self._print("".join(self._shown))
+        """Wrap the text after the complete sections for the current width."""
+        self._start_rows()
+        self._print("".join(self._source))
 
     def _receive(self, new: NewText) -> None:
         if new.replaces:
             self._shown, self._waiting, self._waiting_length = [], [], 0
-            self._start_stream()
+            self._start_text()
         self._waiting.append(new.text)
         self._waiting_length += len(new.text)
 
-    def _start_stream(self) -> None:
+    def _start_text(self) -> None:
+        self.sections = []
+        self._sanitiser = Sanitiser()
+        self._breaker = LineBreaker()
+        self._scanner = SectionScanner()
+        self._line: list[str] = []  # the start of the line that is being received
+        self._start_section()
+
+    def _start_section(self) -> None:
+        self._section = TextSection("", self._scanner.fence, is_first=not self.sections)
+        self._source: list[str] = []  # the text of the section
+        self._start_rows()
+
+    def _start_rows(self) -> None:
         self.rows = []
         self.restarts += 1
-        self._sanitiser = Sanitiser()
-        self._stream = MarkdownStream(self._paint, f"{self._paint('●', 'green')} ")
+        self._stream = self._section.start_stream(self._paint, f"{self._paint('●', 'green')} ")
+
+    def _show(self, text: str) -> None:
+        """Print sanitised text, and start a new section after each one that is complete."""
+        *ends, rest = text.split("\n")
+        for end in ends:
+            line, self._line = "".join((*self._line, end)), []
+            if self._scanner.ends_after(line):
+                self.sections.append(self._section._replace(text="".join((*self._source, end)), is_last=False))
+                self._start_section()
+            else:
+                self._add(f"{end}\n")
+        self._line.append(rest)
+        self._add(rest)
+
+    def _add(self, text: str) -> None:
+        self._source.append(text)
+        self._print(text)
 
     def _print(self, text: str) -> None:
-        printed = self._stream.feed(self._sanitiser.feed(text))
+        printed = self._stream.feed(text)
         if not printed:
             return
         first, *more = printed.split("\n")

@@ -5,6 +5,7 @@ source text is printed, which is readable and can be copied. Everything except c
 """
 
 import re
+from typing import NamedTuple
 
 from ostler.rendering.highlight import highlight_line
 from ostler.rendering.style import Styler
@@ -30,13 +31,30 @@ INLINE = re.compile(
 )
 
 
+class CodeFence(NamedTuple):
+    """The first line of a code block."""
+
+    marks: str
+    language: str
+
+
+def follow_fence(line: str, fence: CodeFence | None) -> CodeFence | None:
+    """Return the code block that is open after a line. `fence` is the one that is open before it."""
+    found = _FENCE.match(line) if len(line) <= MAX_LINE_LENGTH else None
+    if found is None:
+        return fence
+    if fence is None:
+        return CodeFence(found[1], found[2].lower())
+    return None if found[1].startswith(fence.marks) and not found[2] else fence
+
+
 class MarkdownRenderer:
     """Renders one text. Call `feed_line` with each complete line, then `flush`."""
 
-    def __init__(self, paint: Styler) -> None:
+    def __init__(self, paint: Styler, fence: CodeFence | None = None) -> None:
+        """`fence` is the code block that is open before the first line."""
         self._paint = paint
-        self._fence = ""
-        self._language = ""
+        self._fence = fence
         self._table: list[str] = []
 
     def feed_line(self, line: str) -> list[str]:
@@ -54,7 +72,7 @@ class MarkdownRenderer:
     @property
     def in_code(self) -> bool:
         """Whether the next line is code."""
-        return bool(self._fence)
+        return self._fence is not None
 
     def flush(self) -> list[str]:
         """Return the rendered lines of a table that was waiting for its end."""
@@ -64,15 +82,11 @@ class MarkdownRenderer:
     def _render_line(self, line: str) -> list[str]:
         if len(line) > MAX_LINE_LENGTH:
             return [line]
-        fence = _FENCE.match(line)
-        if self._fence:
-            if fence and fence[1].startswith(self._fence) and not fence[2]:
-                self._fence = ""
-                return [self._paint(line, "dim")]
-            return [highlight_line(line, self._language, self._paint) if self._paint.enabled else line]
-        if fence:
-            self._fence, self._language = fence[1], fence[2].lower()
+        before, self._fence = self._fence, follow_fence(line, self._fence)
+        if before != self._fence:
             return [self._paint(line, "dim")]
+        if before:
+            return [highlight_line(line, before.language, self._paint) if self._paint.enabled else line]
         columns = self._paint.columns() - MARGIN
         rendered = self._render_block(line) if self._paint.enabled else line
         return wrap(rendered, columns, self.hanging_indent(line)) if columns > 0 else [rendered]

@@ -7,7 +7,7 @@ their look depends on the whole line. Without colour and columns (in a pipe), ev
 import re
 
 from ostler.rendering.inline_stream import InlineStream
-from ostler.rendering.markdown import MARGIN, MarkdownRenderer
+from ostler.rendering.markdown import MARGIN, CodeFence, MarkdownRenderer
 from ostler.rendering.row_stream import RowStream
 from ostler.rendering.style import Styler
 
@@ -20,15 +20,26 @@ _BY_LINE = re.compile(r"\s*(?:\||`{3}|~{3})| {0,3}#{1,6}\s")
 class MarkdownStream:
     """Renders one message. Call `feed` with sanitised text, then `finish`; print what they return unchanged."""
 
-    def __init__(self, paint: Styler, first_margin: str, margin: str = " " * MARGIN) -> None:
-        """`first_margin` starts the first row and `margin` every other row; both have the same width."""
+    def __init__(
+        self,
+        paint: Styler,
+        first_margin: str,
+        margin: str = " " * MARGIN,
+        *,
+        continues: bool = False,
+        fence: CodeFence | None = None,
+    ) -> None:
+        """`first_margin` starts the first row and `margin` every other row; both have the same width.
+
+        With `continues`, the text continues a message, in which the code block `fence` may be open.
+        """
         self.is_mid_row = False
         self._paint = paint
-        self._first_margin = first_margin
+        self._first_margin = margin if continues else first_margin
         self._margin = margin
-        self._has_output = False
+        self._has_output = continues
         self._blank_lines = 0  # printed only if text follows
-        self._markdown = MarkdownRenderer(paint)
+        self._markdown = MarkdownRenderer(paint, fence)
         self._line_start = ""  # the start of the line, until it is known how to print it
         self._whole_line: list[str] = []  # a line that is printed as a whole
         self._inline = InlineStream(paint)

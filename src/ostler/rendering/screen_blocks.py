@@ -8,8 +8,8 @@ import msgspec
 from ostler.core.display import DisplayText
 from ostler.rendering.blocks import indent, render_block, render_call, render_result, shorten
 from ostler.rendering.diffs import render_diff
-from ostler.rendering.markdown_stream import MarkdownStream
 from ostler.rendering.style import Styler
+from ostler.rendering.text_sections import TextSection, split_text
 from ostler.rendering.wrapping import wrap, wrap_notice
 from ostler.session.transcript import CallBlock, PromptBlock, TextBlock, ThoughtBlock, TranscriptBlock
 from ostler.text.sanitise import sanitise
@@ -96,11 +96,19 @@ def _render_prompt(text: str, paint: Styler, fold: Fold) -> list[str]:
 
 
 def _render_text(block: TextBlock, paint: Styler) -> list[str]:
+    return [row for section in text_sections(block) for row in render_section(block, section, paint)]
+
+
+def text_sections(block: TextBlock) -> list[TextSection]:
+    """Return the parts of a text that can be rendered by themselves; at least one."""
+    return split_text(sanitise(block.text).strip("\n"))
+
+
+def render_section(block: TextBlock, section: TextSection, paint: Styler) -> list[str]:
+    """Render one part of a text."""
     bullet = paint("●", "blue" if block.segment == "plan" else "green")
-    stream = MarkdownStream(paint, f"{bullet} ")
-    printed = stream.feed(sanitise(block.text).strip("\n")) + stream.finish()
-    truncation = [paint("  [truncated]", "yellow")] if block.truncated else []
-    return [*printed.removesuffix("\n").split("\n"), *truncation] if printed else truncation
+    truncation = [paint("  [truncated]", "yellow")] if block.truncated and section.is_last else []
+    return [*section.render(paint, f"{bullet} "), *truncation]
 
 
 def _render_thought(text: str, paint: Styler, fold: Fold) -> list[str]:

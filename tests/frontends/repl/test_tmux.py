@@ -7,8 +7,8 @@ import shutil
 import time
 
 import pytest
+from tests.frontends.multiplexer import LOOK_SECONDS, TIMEOUT_SECONDS
 from tests.frontends.repl.chat_helpers import at, last_message
-from tests.frontends.repl.multiplexer import LOOK_SECONDS, TIMEOUT_SECONDS
 
 from ostler.interaction.answer_keys import TYPING_HINT, TYPING_PAUSE_SECONDS
 from ostler.testing.model_server import calls, stall, text

@@ -5,7 +5,7 @@ import time
 import pytest
 from tests.frontends.tui.tui_user import full_screen, say
 
-from ostler.core.events import Envelope, MessageDone, TurnEnded, TurnStarted
+from ostler.core.events import Envelope, MessageDone, TextDelta, TurnEnded, TurnStarted
 from ostler.core.message import Message
 from ostler.core.prompt import TextContent
 from ostler.frontends.tui.strips import StripMaker
@@ -71,6 +71,34 @@ def test_only_visible_entries_are_rendered(monkeypatch):
     viewport.set_columns(50)
     viewport.rows(30)
     assert 0 < len(set(rendered)) < 60
+
+
+@pytest.mark.req("TU-10")
+@pytest.mark.parametrize("is_live", [True, False])
+def test_resize_wraps_only_the_visible_part_of_a_long_message(monkeypatch, is_live):
+    text = "\n\n".join(f"paragraph {number} with words that are wrapped in a narrow window" for number in range(3000))
+    model = make_model([])
+    for start in range(0, len(text), 1000):
+        model.apply(Envelope(1, 0.0, TextDelta("m", text[start : start + 1000])))
+    model.advance(everything=True)
+    if not is_live:
+        model.apply(Envelope(2, 0.0, MessageDone(Message("m", (TextContent(text),)))))
+    viewport = Viewport(model)
+    viewport.rows(30)
+    rendered = []
+    render = model_module.render_section
+    monkeypatch.setattr(model_module, "render_section", lambda *args: (rendered.append(args[1].text), render(*args))[1])
+    viewport.scroll(-101)
+    top = viewport.rows(30)[0].strip.text.strip("● \n")
+    rendered.clear()
+    viewport.rows(20)
+    assert not rendered, "a change of height wraps nothing"
+    for columns in range(70, 30, -1):
+        rendered.clear()
+        viewport.set_columns(columns)
+        rows = viewport.rows(30)
+        assert 0 < len(rendered) < 4
+        assert rows[0].strip.text.split()[:2] == top.split()[:2], "the line at the top stays"
 
 
 @pytest.mark.req("TU-10")

@@ -1,6 +1,7 @@
 """What the painter writes, read by a terminal: the screen is always as Textual wants it, with few bytes."""
 
 import random
+import re
 
 import pyte
 import pytest
@@ -11,6 +12,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
+from ostler.frontends.tui.painted_app import pieces_of
 from ostler.frontends.tui.terminal_painter import TerminalPainter, erases_with_colour
 
 COLUMNS, ROWS = 40, 12
@@ -29,7 +31,7 @@ class Terminal:
         self.draw(LayoutUpdate([[strip] for strip in self.rows], Region(0, 0, COLUMNS, ROWS)))
 
     def draw(self, update):
-        written = self.painter.paint(update, (COLUMNS, ROWS), ColorSystem.STANDARD)
+        written = paint(self.painter, update)
         self.stream.feed(written)
         return written
 
@@ -44,13 +46,18 @@ class Terminal:
         fresh = pyte.Screen(COLUMNS, ROWS)
         whole = LayoutUpdate([[strip] for strip in self.rows], Region(0, 0, COLUMNS, ROWS))
         painter = TerminalPainter(erases_with_colour=False)
-        pyte.Stream(fresh).feed(painter.paint(whole, (COLUMNS, ROWS), ColorSystem.STANDARD))
+        pyte.Stream(fresh).feed(paint(painter, whole))
         for y in range(ROWS):
             for x in range(COLUMNS):
                 shown, wanted = self.screen.buffer[y][x], fresh.buffer[y][x]
                 assert shown.data == wanted.data, (x, y, self.screen.display[y], fresh.display[y])
                 assert shown.bg == wanted.bg, (x, y)
                 assert shown.data == " " or shown.fg == wanted.fg, (x, y)
+
+
+def paint(painter, update, colours=ColorSystem.STANDARD):
+    is_whole = isinstance(update, LayoutUpdate)
+    return painter.paint(pieces_of(update), (COLUMNS, ROWS), colours, is_whole=is_whole)
 
 
 def row(*texts):
@@ -143,9 +150,17 @@ def test_background_colour_is_written_if_the_terminal_cannot_erase_with_it():
     for can_erase, is_written in ((True, False), (False, True)):
         painter = TerminalPainter(erases_with_colour=can_erase)
         update = LayoutUpdate([[blue]] * ROWS, Region(0, 0, COLUMNS, ROWS))
-        assert (" " * COLUMNS in painter.paint(update, (COLUMNS, ROWS), ColorSystem.STANDARD)) is is_written
+        assert (" " * COLUMNS in paint(painter, update)) is is_written
 
 
 def test_only_terminals_that_are_known_to_erase_with_colour_do():
     assert erases_with_colour({"TERM": "screen-256color"}) is False
     assert erases_with_colour({"TERM": "tmux-256color"}) is True
+
+
+def test_without_colours_only_attributes_are_written():
+    styled = Strip([Segment("words", Style(color="red", bgcolor="blue", bold=True)), Segment("x" * (COLUMNS - 5))])
+    update = LayoutUpdate([[styled]] * ROWS, Region(0, 0, COLUMNS, ROWS))
+    written = paint(TerminalPainter(erases_with_colour=True), update, None)
+    assert "\x1b[1mwords\x1b[0m" in written
+    assert not re.search(r"\x1b\[[\d;]*[34]\d", written)

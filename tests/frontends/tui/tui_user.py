@@ -29,7 +29,7 @@ class TuiUser:
     def transcript(self):
         """The whole transcript as text."""
         model = self.app.chat.view.model
-        rows = [strip for index in range(len(model.entries)) for strip in model.strips(index)]
+        rows = [strip for index in range(len(model.entries)) for strip in model.all_strips(index)]
         return "\n".join(row.text.rstrip() for row in rows)
 
     @property

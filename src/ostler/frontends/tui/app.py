@@ -1,13 +1,11 @@
 """The Textual application: opens sessions and shows one of them on the chat screen."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 import msgspec
-from rich.console import RenderableType
 from textual import events
-from textual._compositor import CompositorUpdate
-from textual.app import App
 from textual.binding import BindingType
 from textual.screen import Screen
 
@@ -16,9 +14,9 @@ from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.tui.live_sessions import LiveSession, LiveSessions
 from ostler.frontends.tui.notifications import notification
 from ostler.frontends.tui.options import TuiOptions
+from ostler.frontends.tui.painted_app import PaintedApp
 from ostler.frontends.tui.projects import OpenedProject
 from ostler.frontends.tui.screens.chat_screen import ChatScreen
-from ostler.frontends.tui.terminal_painter import TerminalPainter, erases_with_colour
 from ostler.frontends.tui.themes import DEFAULT_THEME, find_theme, own_themes
 from ostler.frontends.tui.workers import start_work
 from ostler.interaction.chat_exit import ChatExit
@@ -27,14 +25,21 @@ from ostler.interaction.services import CommandServices
 STOP_HINT = "others are still working: quit again to stop them"
 
 
-class FullScreenApp(App[int]):
+class FullScreenApp(PaintedApp):
     """Routes between the sessions, the chat screen and the terminal."""
 
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(self, request: OpenSessionRequest, project: OpenedProject, options: TuiOptions) -> None:
+    def __init__(
+        self,
+        request: OpenSessionRequest,
+        project: OpenedProject,
+        options: TuiOptions,
+        on_first_frame: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__()
+        self._on_first_frame = on_first_frame
         self.failure: OstlerError | None = None  # why no session could be opened
         self.final_lines: list[str] = []  # to print after the exit
         self._request = request
@@ -44,7 +49,6 @@ class FullScreenApp(App[int]):
         self._is_focused = True
         self._is_leaving = False
         self._was_warned = False
-        self._painter = TerminalPainter(erases_with_colour=erases_with_colour())
         self.chat = ChatScreen(options, self)
         for theme in own_themes():
             self.register_theme(theme)
@@ -58,12 +62,14 @@ class FullScreenApp(App[int]):
         """The project of the shown session, or the first one."""
         return self.live.shown.project if self.live.shown else next(iter(self._projects.values()))
 
+    def get_default_screen(self) -> Screen[None]:
+        return self.chat
+
     def on_mount(self) -> None:
-        self.app_suspend_signal.subscribe(self, lambda _: self._painter.forget())
-        self.push_screen(self.chat)
         self.call_after_refresh(self._open_first)
 
     def _open_first(self) -> None:
+        self._on_first_frame()
         start_work(self, partial(self._open_or_quit, self._request, self.project), "open")
 
     async def _open_or_quit(self, request: OpenSessionRequest, project: OpenedProject) -> None:
@@ -188,31 +194,6 @@ class FullScreenApp(App[int]):
         """Notify the user, only if the window has no focus."""
         if self.options.bell and not self._is_focused:
             self.write_terminal(notification(message))
-
-    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        """Draw an update of the screen. Textual would write all of it, the painter writes what differs."""
-        driver, update = self._driver, cast("object", renderable)
-        if not isinstance(update, CompositorUpdate) or driver is None or self.is_headless or driver.is_inline:
-            super()._display(screen, renderable)
-        elif self._running and not self._closed and not self._batch_count:
-            cursor = self.screen.outer_size.clamp_offset(self.cursor_position)
-            changes = self._painter.paint(update, self.size, self.console._color_system)
-            if changes or cursor != self._previous_cursor_position:
-                self._begin_update()
-                driver.write(f"{changes}\x1b[{cursor.y + 1};{cursor.x + 1}H")
-                self._end_update()
-                driver.flush()
-            self._previous_cursor_position = cursor
-
-    def redraw(self) -> None:
-        """Draw everything again, if another program wrote to the terminal."""
-        self._painter.forget()
-        self.screen.refresh(layout=True)
-
-    def write_terminal(self, sequence: str) -> None:
-        """Write an escape sequence to the terminal."""
-        if self._driver is not None:
-            self._driver.write(sequence)
 
     def on_app_focus(self, event: events.AppFocus) -> None:
         self._is_focused = True

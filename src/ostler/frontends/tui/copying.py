@@ -42,6 +42,10 @@ class TranscriptCopier:
         texts = (copyable_text(model.blocks(index)) for index in range(len(model.entries)))
         self._copy("\n\n".join(filter(None, texts)), "the conversation")
 
+    def copy_selection(self, text: str) -> None:
+        """Copy text that was selected with the mouse."""
+        self._copy(text, "the selected text")
+
     def _last_answer(self) -> str:
         model = self._view.model
         if self._view.selected is not None:

@@ -10,6 +10,7 @@ from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.tui.app import FullScreenApp
 from ostler.frontends.tui.options import TuiOptions
 from ostler.frontends.tui.projects import OpenedProject
+from ostler.frontends.tui.terminal_guard import TerminalGuard
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.signals import STOP_SIGNALS, handled_signals
 from ostler.rendering.measure import plain_text
@@ -25,13 +26,17 @@ class TuiFrontend:
         self._options = options
 
     async def run(self, manager: SessionManager) -> int:
-        app = FullScreenApp(self._opening, self._project, self._options)
+        guard = TerminalGuard()
+        app = FullScreenApp(self._opening, self._project, self._options, on_first_frame=guard.start)
 
         def stop(number: signal.Signals) -> None:
             app.leave(ChatExit(128 + number))
 
-        with handled_signals({number: partial(stop, number) for number in STOP_SIGNALS}):
-            status = await app.run_async()
+        try:
+            with handled_signals({number: partial(stop, number) for number in STOP_SIGNALS}):
+                status = await app.run_async()
+        finally:
+            guard.close()
         has_colour = is_colour_enabled(sys.stdout, os.environ)
         for line in app.final_lines:
             sys.stdout.write(f"{line if has_colour else plain_text(line)}\n")

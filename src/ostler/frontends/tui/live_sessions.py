@@ -1,18 +1,20 @@
 """The sessions that are open in this client. One is shown; the others continue in the background."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from ostler.core.events import TurnStarted
 from ostler.core.protocols import Session
 from ostler.frontends.tui.projects import Activity, OpenedProject
-from ostler.frontends.tui.session_controller import SessionController
 from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.services import CommandServices
 from ostler.text.session_title import session_title
+
+if TYPE_CHECKING:
+    pass
 
 
 class LiveScreen(Protocol):
@@ -47,7 +49,9 @@ class LiveSession:
         self.project = project
         self.draft = ""  # the text of the input while the session is not shown
         self._owner = owner
-        self.controller = SessionController(session, services, self, model, owner.themes)
+        from ostler.frontends.tui.session_controller import SessionController  # after the first frame
+
+        self.controller: SessionController = SessionController(session, services, self, model, owner.themes)
 
     @property
     def id(self) -> str:

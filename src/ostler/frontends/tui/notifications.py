@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 
+from ostler.frontends.tui.multiplexers import pass_through
 from ostler.text.sanitise import sanitise
 
 MAX_LENGTH = 200
@@ -21,7 +22,4 @@ def notification(message: str, env: Mapping[str, str] = os.environ) -> str:
         sequence = f"\x1b]777;notify;Ostler;{text}\x1b\\"
     else:
         sequence = f"\x1b]9;{text}\x1b\\"
-    if env.get("TMUX"):
-        escaped = sequence.replace("\x1b", "\x1b\x1b")
-        sequence = f"\x1bPtmux;{escaped}\x1b\\"
-    return f"{sequence}\a"
+    return f"{pass_through(sequence, env)}\a"

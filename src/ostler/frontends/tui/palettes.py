@@ -13,7 +13,7 @@ BLEND_STEPS = 20
 def palette_of(widget: Widget) -> tuple[Style, dict[str, Style]]:
     """Return the style of plain text and the styles by name, for the theme of the app."""
     background, foreground = widget.background_colors[1], widget.colors[3]
-    if background.ansi is not None or foreground.ansi is not None:
+    if widget.app.no_color or background.ansi is not None or foreground.ansi is not None:
         return widget.rich_style, {**_terminal_styles(), **_text_styles()}
     maker = _StyleMaker(widget.app.theme_variables, background, foreground)
     return widget.rich_style, {**maker.styles(), **_text_styles()}
@@ -29,7 +29,7 @@ def _text_styles() -> dict[str, Style]:
 
 
 def _terminal_styles() -> dict[str, Style]:
-    """Return the styles for a theme that uses the colours of the terminal, which are not known."""
+    """Return the styles for the colours of the terminal, which are not known, and for a terminal without colours."""
     names = ("red", "green", "yellow", "blue", "magenta", "cyan")
     return {
         **{name: Style(color=name) for name in names},

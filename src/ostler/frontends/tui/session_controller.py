@@ -43,19 +43,13 @@ from ostler.interaction.turn_queue import TurnQueue, new_id
 from ostler.interaction.user_input import UserInput
 from ostler.rendering.screen_blocks import DiffBlock, LinesBlock
 from ostler.rendering.wait_notices import wait_notice
+from ostler.text.durations import elapsed
 from ostler.text.sanitise import sanitise
 
-EXIT_HINT = "press Ctrl-C again to quit"
 NEW_SESSION_HINT = "new sessions use it; start one with /new"
 SLICE_SECONDS = 0.008  # how long stored events are read before keys are handled again
 ALERT_AFTER_SECONDS = 5.0
 PLAIN_OUTCOMES = ("allow", "deny", "cancel")  # the result of the call shows these
-
-
-def elapsed(seconds: float) -> str:
-    """Return a duration in words, such as `12 s` or `3:05 min`."""
-    whole = int(seconds)
-    return f"{whole} s" if whole < 60 else f"{whole // 60}:{whole % 60:02d} min"
 
 
 class ChatView(Protocol):

@@ -2,18 +2,23 @@
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ostler.core.display import DisplayText
 from ostler.frontends.tui.keys import KeyTable
 from ostler.frontends.tui.live_sessions import OtherSessions
-from ostler.frontends.tui.session_controller import EXIT_HINT, SessionController, elapsed
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.frontends.tui.widgets.status_cards import StatusCard
 from ostler.rendering.blocks import TODO_MARKS
+from ostler.text.durations import elapsed
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip
 
+if TYPE_CHECKING:
+    from ostler.frontends.tui.session_controller import SessionController
+
+EXIT_HINT = "press Ctrl-C again to quit"
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 NO_OTHERS = OtherSessions()
 FOOTER = (
@@ -28,7 +33,7 @@ FOOTER = (
 )
 
 
-def status_cards(controller: SessionController, project: str, others: OtherSessions = NO_OTHERS) -> list[StatusCard]:
+def status_cards(controller: "SessionController", project: str, others: OtherSessions = NO_OTHERS) -> list[StatusCard]:
     """Return the cards, the most important ones first."""
     session, usage = controller.session, controller.commands.usage
     state, style = _connection(controller)
@@ -60,7 +65,7 @@ def status_cards(controller: SessionController, project: str, others: OtherSessi
     return [card for card in cards if card is not None]
 
 
-def _connection(controller: SessionController) -> tuple[str, str]:
+def _connection(controller: "SessionController") -> tuple[str, str]:
     if controller.requests.has_unanswered:
         return "asks you", "yellow"
     if controller.waiting:
@@ -70,7 +75,7 @@ def _connection(controller: SessionController) -> tuple[str, str]:
     return ("failed", "red") if controller.last_turn == "failed" else ("ready", "")
 
 
-def activity_line(controller: SessionController, model: TranscriptModel, columns: int, frame: int) -> str:
+def activity_line(controller: "SessionController", model: TranscriptModel, columns: int, frame: int) -> str:
     """Return what is running now, or the last event if nothing is."""
     turns = controller.turns
     if controller.warned:
@@ -84,7 +89,7 @@ def activity_line(controller: SessionController, model: TranscriptModel, columns
     return PAINT(head, "cyan") + PAINT(clip(f"  {detail}" if detail else "", max(columns - len(head) - 3, 0)), "dim")
 
 
-def _detail(controller: SessionController, model: TranscriptModel) -> str:
+def _detail(controller: "SessionController", model: TranscriptModel) -> str:
     if controller.waiting:
         return controller.waiting
     if model.activity:
@@ -97,7 +102,7 @@ def _detail(controller: SessionController, model: TranscriptModel) -> str:
     return controller.feed.last
 
 
-def panel_sections(controller: SessionController, columns: int, rows: int) -> list[str]:
+def panel_sections(controller: "SessionController", columns: int, rows: int) -> list[str]:
     """Return the lines of the panel: tasks, subagents and the newest events."""
     lines: list[str] = []
     if todos := controller.session.state.todos:

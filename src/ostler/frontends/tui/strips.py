@@ -88,27 +88,29 @@ def _fold(segments: list[Segment], columns: int) -> Iterator[Strip]:
     row: list[Segment] = []
     used = 0
     for text, style, _ in segments:
-        rest = text
-        while rest:
-            part = _take(rest, columns - used)
+        start = 0
+        while start < len(text):
+            part, part_width = _take(text, start, columns - used)
             if part:
                 row.append(Segment(part, style))
-                used += width(part)
-                rest = rest[len(part) :]
-            if rest:
+                used += part_width
+                start += len(part)
+            if start < len(text):
                 yield Strip(row, used)
                 row, used = [], 0
     if row:
         yield Strip(row, used)
 
 
-def _take(text: str, columns: int) -> str:
-    """Return the start of a text that fits; at least one character of a new row."""
-    if text.isascii():
-        return text[:columns]
+def _take(text: str, start: int, columns: int) -> tuple[str, int]:
+    """Return the part of a text that fits, and its width; at least one character of a new row."""
+    part = text[start : start + columns]
+    if part.isascii():
+        return part, len(part)
     used = 0
-    for position, letter in enumerate(text):
-        used += width(letter)
-        if used > columns:
-            return text[:position] if position or columns < 2 else letter
-    return text
+    for position in range(start, len(text)):
+        step = width(text[position])
+        if used + step > columns and (position > start or columns >= 2):
+            return text[start:position], used
+        used += step
+    return text[start:], used

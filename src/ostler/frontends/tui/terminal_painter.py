@@ -5,13 +5,12 @@ a slow connection cannot carry.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
 MIN_ERASED = 8  # fewer spaces are written as they are
@@ -28,6 +27,8 @@ ERASE_WITH_COLOUR = (
     "iterm",
     "wezterm",
 )
+PLAIN = Style()
+ERASE = "\x1b[K"  # to the end of the row
 MIN_MOVED = 3  # rows; moving fewer is not worth the bytes
 
 
@@ -51,13 +52,18 @@ class TerminalPainter:
         """Draw everything again: the terminal may show something else."""
         self._size = (0, 0)
 
-    def paint(self, update: CompositorUpdate, size: tuple[int, int], colours: ColorSystem | None) -> str:
-        """Return what to write so that the terminal shows an update. `size` is its columns and rows."""
-        is_whole = isinstance(update, LayoutUpdate) and update.region.size == size
+    def paint(
+        self, pieces: Iterable[Piece], size: tuple[int, int], colours: ColorSystem | None, *, is_whole: bool
+    ) -> str:
+        """Return what to write so that the terminal shows the pieces.
+
+        `size` is its columns and rows. Without `colours`, only bold, underlined and similar text differs. If the pieces
+        are the whole screen, nothing is assumed about what the terminal shows.
+        """
         if size != self._size or is_whole:
             self._size, self._rows = size, [None] * size[1]
         columns, out, target = size[0], [], list(self._rows)
-        for piece in pieces_of(update):
+        for piece in pieces:
             if not 0 <= piece.y < size[1]:
                 continue
             merged = _merge(target[piece.y], piece, columns)
@@ -77,7 +83,7 @@ class TerminalPainter:
         shift, moved = _find_shift(self._rows, target, changed)
         if len(moved) < MIN_MOVED or len(moved) <= len(changed) // 2:
             return ""
-        top, bottom = min(moved + [y + shift for y in moved]), max(moved + [y + shift for y in moved])
+        top, bottom = _moved_area(moved, changed, shift)
         part = self._rows[top : bottom + 1]
         blank: list[Strip | None] = [None] * abs(shift)
         self._rows[top : bottom + 1] = [*part[shift:], *blank] if shift > 0 else [*blank, *part[:shift]]
@@ -91,22 +97,22 @@ class TerminalPainter:
             return ""
         part = row.crop(left, right)
         erased = self._erased_columns(part) if right == columns else 0
-        if not erased:
-            return _move_to(left, y) + _render(part, colours)
-        style = next(segment.style for segment in reversed(list(part)) if segment.text) or Style()
-        rest = Style(bgcolor=style.bgcolor).render("@", color_system=colours).replace("@", "\x1b[K")
-        return _move_to(left, y) + _render(part.crop(0, part.cell_length - erased), colours) + rest
+        runs = _runs(part.crop(0, part.cell_length - erased))
+        if erased:
+            background = next(segment.style for segment in reversed(list(part)) if segment.text) or PLAIN
+            _add_run(runs, ERASE, Style(bgcolor=background.bgcolor))
+        return _move_to(left, y) + _render_runs(runs, colours)
 
     def _erased_columns(self, part: Strip) -> int:
         """Return the number of columns at the end that can be erased instead of written."""
         count, background = 0, None
         for text, style, _ in reversed(list(part)):
-            style = style or Style()
+            style = style or PLAIN
             if not text:
                 continue
             if count and style.bgcolor != background:
                 break
-            if style.underline or style.reverse or style.strike or style.link or style.overline:
+            if not _hides_spaces(style):
                 break
             background = style.bgcolor
             stripped = text.rstrip(" ")
@@ -120,24 +126,6 @@ class TerminalPainter:
 def erases_with_colour(env: Mapping[str, str] = os.environ) -> bool:
     """Return whether the terminal erases with the current background colour; terminfo is wrong about tmux."""
     return env.get("TERM", "").startswith(ERASE_WITH_COLOUR)
-
-
-def pieces_of(update: CompositorUpdate) -> Iterator[Piece]:
-    """Yield the parts of rows of an update."""
-    if isinstance(update, LayoutUpdate):
-        for y, strips in enumerate(update.strips, update.region.y):
-            yield Piece(update.region.x, y, Strip.join(list(strips)))
-    elif isinstance(update, ChopsUpdate):
-        for y, start, end in update.spans:
-            yield from _pieces_of_row(y, start, end, update.chops[y], update.chop_ends[y])
-
-
-def _pieces_of_row(
-    y: int, start: int, end: int, chops: Mapping[int, Strip | None], ends: Iterable[int]
-) -> Iterator[Piece]:
-    for chop_end, (x, strip) in zip(ends, chops.items(), strict=False):
-        if strip is not None and x < end and chop_end > start:
-            yield Piece(x, y, strip.crop(0, min(chop_end, end) - x))
 
 
 def _merge(row: Strip | None, piece: Piece, columns: int) -> Strip | None:
@@ -163,6 +151,21 @@ def _find_shift(old: list[Strip | None], new: list[Strip | None], changed: list[
             if place != y:
                 shifts.setdefault(place - y, []).append(y)
     return max(shifts.items(), key=lambda item: len(item[1]), default=(0, []))
+
+
+def _moved_area(moved: list[int], changed: list[int], shift: int) -> tuple[int, int]:
+    """Return the first and the last row of the part to scroll.
+
+    Rows that change next to it belong to it: a row that grows moves too, and only its new text has to be written.
+    """
+    top, bottom = min(*moved, moved[0] + shift), max(*moved, moved[-1] + shift)
+    reach = {*changed, *(y - 1 for y in changed), *(y + 1 for y in changed)}
+    for _ in range(abs(shift)):
+        if shift > 0 and bottom + 1 in reach and bottom < changed[-1]:
+            bottom += 1
+        elif shift < 0 and top - 1 in reach and top > changed[0]:
+            top -= 1
+    return top, bottom
 
 
 def changed_columns(old: Strip, new: Strip) -> tuple[int, int]:
@@ -198,6 +201,47 @@ def _move_to(x: int, y: int) -> str:
 
 
 def _render(strip: Strip, colours: ColorSystem | None) -> str:
-    return "".join(
-        style.render(text, color_system=colours) if style else text for text, style, control in strip if not control
-    )
+    return _render_runs(_runs(strip), colours)
+
+
+def _runs(strip: Strip) -> list[tuple[str, Style]]:
+    """Return the texts of a strip with their styles, as few as possible: the colour of a space is not visible."""
+    runs: list[tuple[str, Style]] = []
+    for text, style, control in strip:
+        if text and not control:
+            _add_run(runs, text, style or PLAIN)
+    return runs
+
+
+def _add_run(runs: list[tuple[str, Style]], text: str, style: Style) -> None:
+    last_text, last_style = runs[-1] if runs else ("", style)
+    if last_style == style or (_is_blank(text) and _can_share(last_style, style)):
+        runs[-1:] = [(last_text + text, last_style)]
+    elif _is_blank(last_text) and _can_share(last_style, style):
+        runs[-1:] = [(last_text + text, style)]
+    else:
+        runs.append((text, style))
+
+
+def _is_blank(text: str) -> bool:
+    return text == ERASE or not text.strip(" ")
+
+
+def _can_share(first: Style, second: Style) -> bool:
+    """Return whether spaces look the same in both styles."""
+    return first.bgcolor == second.bgcolor and _hides_spaces(first) and _hides_spaces(second)
+
+
+def _hides_spaces(style: Style) -> bool:
+    """Return whether only the background of a space is visible."""
+    return not (style.underline or style.underline2 or style.reverse or style.strike or style.overline or style.link)
+
+
+def _render_runs(runs: list[tuple[str, Style]], colours: ColorSystem | None) -> str:
+    return "".join(_render_text(text, style, colours) for text, style in runs)
+
+
+def _render_text(text: str, style: Style, colours: ColorSystem | None) -> str:
+    if colours is None:
+        return style.without_color.render(text, color_system=ColorSystem.STANDARD)
+    return style.render(text, color_system=colours)

@@ -12,17 +12,13 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from ostler.core.errors import UsageError
-from ostler.frontends.tui.arcade.arcade_screen import ArcadeScreen
 from ostler.frontends.tui.arcade.games import Game
 from ostler.frontends.tui.arcade.waiting_game import WaitingGame
 from ostler.frontends.tui.copying import TranscriptCopier
 from ostler.frontends.tui.keys import ACTIONS, KeyTable
 from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.options import TuiOptions
-from ostler.frontends.tui.screens.help_screen import HelpScreen
-from ostler.frontends.tui.screens.request_screen import RequestScreen
 from ostler.frontends.tui.screens.switching import Switcher
-from ostler.frontends.tui.session_controller import SessionController
 from ostler.frontends.tui.status import activity_line, footer_hints, panel_sections, status_cards, welcome_lines
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.transcript.view import TranscriptView
@@ -39,8 +35,10 @@ from ostler.text.sanitise import sanitise
 
 if TYPE_CHECKING:
     from ostler.frontends.tui.app import FullScreenApp
+    from ostler.frontends.tui.screens.request_screen import RequestScreen
+    from ostler.frontends.tui.session_controller import SessionController
 
-SPIN_SECONDS = 0.25
+SPIN_SECONDS = (1.0, 0.25)  # without and with animations
 PANEL_COLUMNS = 42
 NARROW_COLUMNS = 76  # a narrower window has no room for the panel beside the transcript
 LOG_ROWS = 8
@@ -91,7 +89,6 @@ class ChatScreen(Screen[None]):
         self._switcher = Switcher(owner)
         self._games: dict[str, Game] = {}
         self._copier = TranscriptCopier(self.view, owner.write_terminal, self.show_note)
-        self._has_mouse = True
         self._note = ""
         for action in ACTIONS:
             if action.name != "newline" and self.keys.keys(action.name):
@@ -143,7 +140,7 @@ class ChatScreen(Screen[None]):
     # -- the session ---------------------------------------------------------------------------------------------
 
     @property
-    def controller(self) -> SessionController | None:
+    def controller(self) -> "SessionController | None":
         """The controller of the shown session, if one is open."""
         return self.live.controller if self.live else None
 
@@ -195,13 +192,13 @@ class ChatScreen(Screen[None]):
 
     def _spin(self, busy: bool) -> None:
         if busy and self._spinner is None:
-            self._spinner = self.set_interval(SPIN_SECONDS, self._next_frame)
+            self._spinner = self.set_interval(SPIN_SECONDS[self._options.animations], self._next_frame)
         elif not busy and self._spinner:
             self._spinner.stop()
             self._spinner = None
 
     def _next_frame(self) -> None:
-        self._frame += 1
+        self._frame += self._options.animations
         if self.app.screen is self:  # below a dialog, every change would draw the whole screen
             self._show_activity()
 
@@ -212,6 +209,8 @@ class ChatScreen(Screen[None]):
         if self._requests is not None:
             self._requests.update_request()
         elif controller.requests and self.app.screen is self:  # otherwise when the other dialog is closed
+            from ostler.frontends.tui.screens.request_screen import RequestScreen
+
             self.menu.close()
             passed = {key: name for name in ("sessions", "next_waiting") for key in self.keys.keys(name)}
             self._requests = RequestScreen(controller, self.prompt, self._show_above, passed, self.action_do)
@@ -293,6 +292,9 @@ class ChatScreen(Screen[None]):
         if self.view.model.entries[event.entry].kind in ("call", "message"):
             self.view.model.toggle_fold(event.entry)
 
+    def on_transcript_view_selected(self, event: TranscriptView.Selected) -> None:
+        self._copier.copy_selection(event.text)
+
     # -- actions -------------------------------------------------------------------------------------------------
 
     async def action_do(self, name: str) -> None:
@@ -349,6 +351,8 @@ class ChatScreen(Screen[None]):
         if self._options.arcade == "off":
             self.show_note('games are off; set "arcade" in the section "ui" of your settings')
             return
+        from ostler.frontends.tui.arcade.arcade_screen import ArcadeScreen
+
         self.app.push_screen(ArcadeScreen(self._games, self._attention))
 
     def _attention(self) -> str:
@@ -358,6 +362,8 @@ class ChatScreen(Screen[None]):
         return "the turn has ended" if self.controller and not self.controller.turns.busy else ""
 
     def _show_help(self) -> None:
+        from ostler.frontends.tui.screens.help_screen import HelpScreen
+
         self.app.push_screen(HelpScreen(self.keys))
 
     def toggle_details(self) -> None:
@@ -404,13 +410,8 @@ class ChatScreen(Screen[None]):
         self.prompt.focus()
 
     def _do_mouse(self) -> None:
-        driver = self.app._driver
-        self._has_mouse = not self._has_mouse
-        method = getattr(driver, "_enable_mouse_support" if self._has_mouse else "_disable_mouse_support", None)
-        if method:
-            method()
-            getattr(driver, "flush", lambda: None)()
-        self.show_note("mouse on" if self._has_mouse else "mouse off: select text with the terminal")
+        self.owner.set_mouse(not self.owner.has_mouse)
+        self.show_note("mouse on" if self.owner.has_mouse else "mouse off: select text with the terminal")
 
 
 SWITCHES = ("sessions", "project", "backend", "agent", "model", "profile", "palette")

@@ -9,10 +9,10 @@ from ostler.frontends.tui.keys import ACTIONS, GROUPS
 from ostler.frontends.tui.projects import StoredState
 from ostler.frontends.tui.screens.choice_screen import ChoiceScreen
 from ostler.frontends.tui.screens.overview_screen import OverviewChoice, OverviewScreen
+from ostler.frontends.tui.slash_commands import slash_commands
 from ostler.frontends.tui.themes import find_theme, own_themes
 from ostler.frontends.tui.widgets.choice_rows import Choice
 from ostler.frontends.tui.workers import start_work
-from ostler.interaction.builtin_commands import COMMANDS
 from ostler.interaction.services import CommandServices
 from ostler.text.sanitise import sanitise
 
@@ -139,7 +139,9 @@ class Switcher:
             for action in ACTIONS
             if action.group == group and action.name not in ("palette", "newline")
         ]
-        commands = [Choice(f"/{name}", c.usage, c.description, group="COMMANDS") for name, c in COMMANDS.items()]
+        commands = [
+            Choice(f"/{name}", c.usage, c.description, group="COMMANDS") for name, c in slash_commands().items()
+        ]
         first = [action for action in actions if action.group == GROUPS["general"]]
         rest = [action for action in actions if action.group != GROUPS["general"]]
         self._app.push_screen(ChoiceScreen("Commands and actions", [*first, *commands, *rest]), self._run_chosen)
@@ -151,7 +153,7 @@ class Switcher:
         if value.startswith("key:"):
             await chat.action_do(value.removeprefix("key:"))
             return
-        command = COMMANDS[value.removeprefix("/")]
+        command = slash_commands()[value.removeprefix("/")]
         if command.hint and not command.hint.startswith("["):
             chat.prompt.put_text(f"{value} ")
         elif chat.controller:

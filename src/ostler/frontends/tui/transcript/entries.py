@@ -8,8 +8,9 @@ from textual.strip import Strip
 from ostler.core.events import Event, MessageDone, Steered, TodosChanged, ToolCalled, ToolFinished
 from ostler.core.session_view import Records
 from ostler.rendering.live_message import LiveMessage
-from ostler.rendering.screen_blocks import Fold, LinesBlock
-from ostler.session.transcript import CallBlock, Transcript, TranscriptBlock
+from ostler.rendering.screen_blocks import Fold, LinesBlock, text_sections
+from ostler.rendering.text_sections import TextSection
+from ostler.session.transcript import CallBlock, TextBlock, Transcript, TranscriptBlock
 from ostler.text.sanitise import sanitise
 
 EntryKind = Literal["prompt", "message", "call", "note"]
@@ -26,10 +27,22 @@ KINDS: dict[str, EntryKind] = {
 REPEAT_DISTANCE = 40  # a call may be recorded again, with more details, within so many records
 
 
-class TranscriptEntry:
-    """One or two blocks that belong to one record. Its strips are made for one width and kept until it changes."""
+class EntrySection:
+    """A block, or a part of a long text. Its strips are made for one width and kept until it changes."""
 
-    __slots__ = ("blocks", "columns", "fold", "kind", "live", "live_restarts", "live_rows", "record", "strips")
+    __slots__ = ("block", "columns", "strips", "text")
+
+    def __init__(self, block: TranscriptBlock | None, text: TextSection | None = None) -> None:
+        self.block = block
+        self.text = text
+        self.strips: list[Strip] | None = None
+        self.columns = 0
+
+
+class TranscriptEntry:
+    """One or two blocks that belong to one record, in sections that are wrapped when they become visible."""
+
+    __slots__ = ("blocks", "fold", "kind", "live", "live_restarts", "live_rows", "record", "sections")
 
     def __init__(self, kind: EntryKind, blocks: Sequence[TranscriptBlock] | None = None, record: int = -1) -> None:
         """`record` is the index of the record from which the blocks can be read again."""
@@ -39,16 +52,26 @@ class TranscriptEntry:
         self.live: LiveMessage | None = None
         self.live_rows = self.live_restarts = 0
         self.fold: Fold | None = None  # None: as all others
-        self.strips: list[Strip] | None = None
-        self.columns = 0
+        self.sections: list[EntrySection] | None = None
 
     def drop_strips(self) -> None:
-        self.strips = None
+        self.sections = None
 
     def drop_blocks(self) -> None:
         """Forget everything that can be read again."""
         if self.record >= 0 and self.live is None and not is_running(self.blocks or ()):
-            self.blocks = self.strips = None
+            self.blocks = self.sections = None
+
+
+def make_sections(blocks: Sequence[TranscriptBlock]) -> list[EntrySection]:
+    """Return the sections of blocks; at least one."""
+    sections: list[EntrySection] = []
+    for block in blocks:
+        if isinstance(block, TextBlock):
+            sections += [EntrySection(block, text) for text in text_sections(block)]
+        else:
+            sections.append(EntrySection(block))
+    return sections or [EntrySection(None)]
 
 
 def stored_entries(records: Records, end: int) -> list[TranscriptEntry]:

@@ -23,19 +23,22 @@ from ostler.core.session_view import Records
 from ostler.frontends.tui.strips import StripMaker
 from ostler.frontends.tui.transcript.entries import (
     EntryKind,
+    EntrySection,
     TranscriptEntry,
     is_running,
+    make_sections,
     read_blocks,
     steered_block,
     stored_entries,
 )
 from ostler.rendering.live_message import LiveMessage
-from ostler.rendering.screen_blocks import Fold, next_fold, render_screen_block
+from ostler.rendering.screen_blocks import Fold, next_fold, render_screen_block, render_section
 from ostler.rendering.style import Styler
 from ostler.session.transcript import CallBlock, PromptBlock, TextBlock, TodosBlock, Transcript, TranscriptBlock
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip
 
+LIVE_BLOCK = TextBlock("live")
 MAX_DECODED = 600  # entries whose blocks stay in memory, if they can be read again
 
 
@@ -213,7 +216,7 @@ class TranscriptModel:
 
     def drop_strips(self) -> None:
         for entry in self.entries:
-            entry.strips = None
+            entry.drop_strips()
         self._on_change()
 
     def set_details(self, full: bool) -> None:
@@ -243,17 +246,55 @@ class TranscriptModel:
                 oldest.drop_blocks()
         return entry.blocks
 
-    def strips(self, index: int) -> list[Strip]:
-        """Return the strips of an entry for the current width."""
+    def section_count(self, index: int) -> int:
+        """Return into how many sections an entry is divided; at least one. None is wrapped for this."""
+        return len(self._sections(index))
+
+    def strips(self, index: int, section: int) -> list[Strip]:
+        """Return the strips of a section of an entry for the current width."""
+        entry = self.entries[index]
+        sections = self._sections(index)
+        found = sections[section]
+        if entry.live and found is sections[-1]:
+            return self._live_strips(entry, entry.live, found, index)
+        if found.strips is None or found.columns != self.columns:
+            lines = self._section_lines(entry, found)
+            gap = self._maker.make("", self.columns) if lines and self._has_gap(index, section) else []
+            found.strips = [*gap, *(strip for line in lines for strip in self._make(entry, line))]
+            found.columns = self.columns
+        return found.strips
+
+    def all_strips(self, index: int) -> Iterator[Strip]:
+        """Yield the strips of a whole entry for the current width."""
+        for section in range(self.section_count(index)):
+            yield from self.strips(index, section)
+
+    def has_rows(self, index: int) -> bool:
+        return any(self.strips(index, section) for section in range(self.section_count(index)))
+
+    def _sections(self, index: int) -> list[EntrySection]:
         entry = self.entries[index]
         if entry.live:
-            return self._live_strips(entry, entry.live, index)
-        if entry.strips is None or entry.columns != self.columns:
-            lines = self._lines(index)
-            gap = self._maker.make("", self.columns) if lines and self._has_gap(index) else []
-            entry.strips = [*gap, *(strip for line in lines for strip in self._make(entry, line))]
-            entry.columns = self.columns
-        return entry.strips
+            return self._live_sections(entry, entry.live)
+        if entry.sections is None:
+            entry.sections = make_sections(self.blocks(index))
+        return entry.sections
+
+    def _live_sections(self, entry: TranscriptEntry, live: LiveMessage) -> list[EntrySection]:
+        """Return the complete sections of a message that is being received, and the one that grows."""
+        sections = entry.sections
+        if sections is None or [section.text for section in sections[:-1]] != live.sections[: len(sections) - 1]:
+            sections = entry.sections = [EntrySection(None)]  # the text may have been replaced
+        for text in live.sections[len(sections) - 1 :]:
+            sections.insert(-1, EntrySection(LIVE_BLOCK, text))
+        return sections
+
+    def _section_lines(self, entry: TranscriptEntry, section: EntrySection) -> list[str]:
+        if section.block is None:
+            return []
+        if isinstance(section.block, TextBlock) and section.text:
+            return render_section(section.block, section.text, self.paint)
+        return render_screen_block(section.block, self.paint, self._fold_of(entry))
 
     def _make(self, entry: TranscriptEntry, line: str) -> list[Strip]:
         """Return the strips of a line; those of prompts have a background of their own."""
@@ -276,27 +317,30 @@ class TranscriptModel:
     def _fold_of(self, entry: TranscriptEntry) -> Fold:
         return entry.fold or ("full" if self.details and entry.kind == "call" else "short")
 
-    def _live_strips(self, entry: TranscriptEntry, live: LiveMessage, index: int) -> list[Strip]:
-        """Return the strips of a message that is being received; only new rows are converted."""
-        if entry.columns != self.columns:
-            entry.columns = self.columns
+    def _live_strips(self, entry: TranscriptEntry, live: LiveMessage, section: EntrySection, index: int) -> list[Strip]:
+        """Return the strips of the section that is being received; only new rows are converted."""
+        if section.columns != self.columns:
+            section.columns = self.columns
             live.wrap_again()
-        if entry.strips is None or entry.live_restarts != live.restarts:
-            entry.strips = self._maker.make("", self.columns) if self._has_gap(index) else []
+        if section.strips is None or entry.live_restarts != live.restarts:
+            has_gap = not live.sections and self._has_gap(index)
+            section.strips = self._maker.make("", self.columns) if has_gap else []
             entry.live_rows, entry.live_restarts = 0, live.restarts
         final_rows = max(len(live.rows) - 1, 0)
         for row in live.rows[entry.live_rows : final_rows]:
-            entry.strips += self._maker.make(row, self.columns)
+            section.strips += self._maker.make(row, self.columns)
         entry.live_rows = final_rows
         last = live.rows[-1] if live.rows else ""
-        if not live.rows and live.last_thought_line:
+        if not live.rows and not live.sections and live.last_thought_line:
             thought = clip(f"✻ {sanitise(live.last_thought_line).strip()}", max(self.columns - 1, 8))
             last = self.paint(thought, "dim", "italic")
-        return [*entry.strips, *(self._maker.make(last, self.columns) if last else [])]
+        return [*section.strips, *(self._maker.make(last, self.columns) if last else [])]
 
-    def _has_gap(self, index: int) -> bool:
-        """Return whether an empty row comes before an entry: not between calls, nor before the first entry."""
+    def _has_gap(self, index: int, section: int = 0) -> bool:
+        """Return whether an empty row comes before a section: not between calls, nor before the first entry."""
         entry = self.entries[index]
+        if not all(self._is_empty_section(entry, before) for before in self._sections(index)[:section]):
+            return False
         previous = index - 1
         while previous >= 0 and self._is_empty(previous):
             previous -= 1
@@ -307,9 +351,12 @@ class TranscriptModel:
 
     def _is_empty(self, index: int) -> bool:
         entry = self.entries[index]
-        if entry.live:
+        return not entry.live and all(self._is_empty_section(entry, section) for section in self._sections(index))
+
+    def _is_empty_section(self, entry: TranscriptEntry, section: EntrySection) -> bool:
+        if section.text and section.text.text.strip():
             return False
-        return not any(render_screen_block(block, self.paint) for block in self.blocks(index))
+        return not self._section_lines(entry, section)
 
     def has_running(self) -> bool:
         return any(is_running(entry.blocks or ()) for entry in self._open.values())

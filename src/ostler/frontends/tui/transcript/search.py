@@ -26,7 +26,7 @@ async def find_entries(model: TranscriptModel, query: str) -> AsyncIterator[int]
 def row_of(model: TranscriptModel, entry: int, query: str) -> int:
     """Return the first row of an entry that shows the text, or its first row if the text is wrapped or folded."""
     wanted = query.casefold()
-    rows = (number for number, strip in enumerate(model.strips(entry)) if wanted in strip.text.casefold())
+    rows = (number for number, strip in enumerate(model.all_strips(entry)) if wanted in strip.text.casefold())
     return next(rows, 0)
 
 

@@ -16,6 +16,7 @@ from ostler.frontends.tui.palettes import palette_of
 from ostler.frontends.tui.strips import StripMaker
 from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.frontends.tui.transcript.search import highlight
+from ostler.frontends.tui.transcript.selection import Mark, TextSelection
 from ostler.frontends.tui.transcript.viewport import Viewport, VisibleRow
 from ostler.rendering.measure import count_columns
 
@@ -39,6 +40,13 @@ class TranscriptView(Widget):
             super().__init__()
             self.entry = entry
 
+    class Selected(Message):
+        """Text was selected with the mouse."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     def __init__(self, frames_per_second: float = 30.0) -> None:
         super().__init__(id="transcript")
         self.model = TranscriptModel(StripMaker(Style(), {}), self._on_model_change)
@@ -52,6 +60,8 @@ class TranscriptView(Widget):
         self._visible: list[VisibleRow] = []
         self._last_frame = 0.0
         self._is_scheduled = False
+        self._mouse_down: Mark | None = None  # where the left button was pressed
+        self._selection: TextSelection | None = None
 
     # -- drawing -------------------------------------------------------------------------------------------------
 
@@ -64,6 +74,8 @@ class TranscriptView(Widget):
         strip = row.strip
         if self.query_text:
             strip = highlight(strip, self.query_text, self._maker.style("match"))
+        if self._selection:
+            strip = self._selection.highlight(row, strip)
         bar = self._bar_segment(y)
         if self.selected == row.entry:
             strip = strip.adjust_cell_length(columns, self._maker.base)
@@ -122,6 +134,7 @@ class TranscriptView(Widget):
     def show_model(self, model: TranscriptModel) -> None:
         """Show another session, at its end."""
         self.model, self.viewport, self.selected, self.query_text = model, Viewport(model), None, ""
+        self._selection = None
         self.use_theme()
 
     # -- changes -------------------------------------------------------------------------------------------------
@@ -164,6 +177,7 @@ class TranscriptView(Widget):
         return max(self.size.width - 1, 8)  # the last column is for the scroll bar
 
     def on_resize(self, event: events.Resize) -> None:
+        self._selection = None  # its rows are wrapped differently
         self.update_rows(force=True)
 
     def on_mount(self) -> None:
@@ -206,7 +220,7 @@ class TranscriptView(Widget):
         count = len(self.model.entries)
         index = count if self.selected is None else self.selected
         index += direction
-        while 0 <= index < count and not self.model.strips(index):
+        while 0 <= index < count and not self.model.has_rows(index):
             index += direction
         if index >= count:
             self.to_end()
@@ -219,8 +233,8 @@ class TranscriptView(Widget):
         self.update_rows(force=True)
 
     def _is_fully_visible(self, index: int) -> bool:
-        shown = [row.row for row in self._visible if row.entry == index]
-        return bool(shown) and shown[0] == 0
+        first = next((row for row in self._visible if row.entry == index), None)
+        return first is not None and first.row == first.place.section == 0
 
     def toggle_fold(self) -> None:
         """Fold or unfold the selected entry, or the last call."""
@@ -239,7 +253,39 @@ class TranscriptView(Widget):
         event.stop()
         self.scroll_rows(WHEEL_ROWS)
 
+    # -- selecting -----------------------------------------------------------------------------------------------
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if self._selection:
+            self._selection = None
+            self.refresh()
+        self._mouse_down = self._mark_at(event) if event.button == 1 else None
+        if self._mouse_down:
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        end = self._mark_at(event) if self._mouse_down else None
+        if self._mouse_down and end and (self._selection or end != self._mouse_down):
+            self._selection = TextSelection(self._mouse_down, end)
+            self.refresh()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        self.release_mouse()
+        self._mouse_down = None
+        if self._selection and (text := self._selection.text(self.model)):
+            self.post_message(self.Selected(text))
+
+    def _mark_at(self, event: events.MouseEvent) -> Mark | None:
+        """Return the position under the mouse, or the nearest one."""
+        if not self._visible:
+            return None
+        offset = event.get_content_offset_capture(self)
+        row = self._visible[min(max(offset.y - self._first_line, 0), len(self._visible) - 1)]
+        return Mark(row.place, row.row, max(offset.x, 0))
+
     def on_click(self, event: events.Click) -> None:
+        if self._selection:
+            return  # the end of a selection
         offset = event.y - self._first_line
         if 0 <= offset < len(self._visible):
             self.post_message(self.Clicked(self._visible[offset].entry))

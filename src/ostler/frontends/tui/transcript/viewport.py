@@ -7,12 +7,26 @@ from textual.strip import Strip
 from ostler.frontends.tui.transcript.model import TranscriptModel
 
 
-class VisibleRow(NamedTuple):
-    """One visible row: the index of its entry, its number in the entry, and what it shows."""
+class Place(NamedTuple):
+    """A section of an entry; only sections that are visible are wrapped."""
 
     entry: int
+    section: int
+
+
+class VisibleRow(NamedTuple):
+    """One visible row: its section, its number there, and what it shows."""
+
+    place: Place
     row: int
     strip: Strip
+
+    @property
+    def entry(self) -> int:
+        return self.place.entry
+
+
+START = Place(0, 0)
 
 
 class Viewport:
@@ -21,25 +35,25 @@ class Viewport:
     def __init__(self, model: TranscriptModel) -> None:
         self._model = model
         self.following = True
-        self._entry = self._row = 0
+        self._place, self._row = START, 0
         self._height = 24
 
     @property
     def position(self) -> float:
         """The position in the transcript, from 0 to 1, by entries."""
         count = len(self._model.entries)
-        return 1.0 if self.following or count < 2 else min(self._entry / (count - 1), 1.0)
+        return 1.0 if self.following or count < 2 else min(self._place.entry / (count - 1), 1.0)
 
     def rows(self, height: int) -> list[VisibleRow]:
         """Return the visible rows, at most `height`."""
         self._height = height
         if not self._model.entries:
-            self._entry = self._row = 0
+            self._place, self._row = START, 0
             self.following = True
             return []
         if not self.following:
-            self._entry = min(self._entry, len(self._model.entries) - 1)
-            visible = self._rows_from(self._entry, self._row, height)
+            self._clamp()
+            visible = self._rows_from(self._place, self._row, height)
             if len(visible) == height and self._has_more_below(visible[-1]):
                 return visible
             self.following = True
@@ -62,12 +76,12 @@ class Viewport:
     def scroll_to(self, entry: int, row: int = 0) -> None:
         """Make a row of an entry the first visible one, with some rows before it."""
         self.following = False
-        self._entry, self._row = entry, row
+        self._place, self._row = Place(entry, 0), row
         self._scroll_up(min(3, self._height // 4))
 
     def scroll_to_start(self) -> None:
         self.following = False
-        self._entry = self._row = 0
+        self._place, self._row = START, 0
 
     def follow(self) -> None:
         self.following = True
@@ -79,52 +93,80 @@ class Viewport:
         if self.following or not self._model.entries:
             self._model.columns = columns
             return
-        before = _text_length(self._model.strips(self._entry)[: self._row])
+        self._clamp()
+        before = _text_length(self._strips(self._place)[: self._row])
         self._model.columns = columns
-        self._row = _row_at(self._model.strips(self._entry), before)
+        self._row = _row_at(self._strips(self._place), before)
 
-    def _rows_from(self, entry: int, row: int, count: int) -> list[VisibleRow]:
+    def _clamp(self) -> None:
+        """Stay in the transcript, if entries or sections were removed."""
+        entry = min(self._place.entry, len(self._model.entries) - 1)
+        self._place = Place(entry, min(self._place.section, self._model.section_count(entry) - 1))
+
+    def _strips(self, place: Place) -> list[Strip]:
+        return self._model.strips(*place)
+
+    def _next(self, place: Place) -> Place | None:
+        if place.section + 1 < self._model.section_count(place.entry):
+            return Place(place.entry, place.section + 1)
+        return Place(place.entry + 1, 0) if place.entry + 1 < len(self._model.entries) else None
+
+    def _previous(self, place: Place) -> Place | None:
+        if place.section:
+            return Place(place.entry, place.section - 1)
+        return self._last_of(place.entry - 1) if place.entry else None
+
+    def _last_of(self, entry: int) -> Place:
+        return Place(entry, self._model.section_count(entry) - 1)
+
+    def _rows_from(self, first: Place, row: int, count: int) -> list[VisibleRow]:
         found: list[VisibleRow] = []
-        while len(found) < count and entry < len(self._model.entries):
-            strips = self._model.strips(entry)
+        place: Place | None = first
+        while len(found) < count and place:
+            strips = self._strips(place)
             for number in range(row, min(len(strips), row + count - len(found))):
-                found.append(VisibleRow(entry, number, strips[number]))
-            entry, row = entry + 1, 0
+                found.append(VisibleRow(place, number, strips[number]))
+            place, row = self._next(place), 0
         return found
 
     def _last_rows(self, height: int) -> list[VisibleRow]:
         found: list[VisibleRow] = []
-        entry = len(self._model.entries)
-        while entry > 0 and len(found) < height:
-            entry -= 1
-            strips = self._model.strips(entry)
+        place: Place | None = self._last_of(len(self._model.entries) - 1)
+        while place and len(found) < height:
+            strips = self._strips(place)
             first = max(len(strips) - (height - len(found)), 0)
-            found[:0] = [VisibleRow(entry, number, strips[number]) for number in range(first, len(strips))]
-        self._entry, self._row = (found[0].entry, found[0].row) if found else (0, 0)
+            found[:0] = [VisibleRow(place, number, strips[number]) for number in range(first, len(strips))]
+            place = self._previous(place)
+        self._place, self._row = (found[0].place, found[0].row) if found else (START, 0)
         return found
 
     def _has_more_below(self, last: VisibleRow) -> bool:
-        if last.row + 1 < len(self._model.strips(last.entry)):
+        if last.row + 1 < len(self._strips(last.place)):
             return True
-        return any(self._model.strips(entry) for entry in range(last.entry + 1, len(self._model.entries)))
+        place = self._next(last.place)
+        while place and not self._strips(place):
+            place = self._next(place)
+        return place is not None
 
     def _scroll_up(self, count: int) -> None:
         self._row -= count
         while self._row < 0:
-            if self._entry == 0:
+            previous = self._previous(self._place)
+            if previous is None:
                 self._row = 0
                 return
-            self._entry -= 1
-            self._row += len(self._model.strips(self._entry))
+            self._place = previous
+            self._row += len(self._strips(previous))
 
     def _scroll_down(self, count: int) -> None:
         self._row += count
-        while self._row >= len(self._model.strips(self._entry)):
-            self._row -= len(self._model.strips(self._entry))
-            if self._entry + 1 >= len(self._model.entries):
+        while self._row >= (rows := len(self._strips(self._place))):
+            self._row -= rows
+            following = self._next(self._place)
+            if following is None:
                 self.following = True
                 return
-            self._entry += 1
+            self._place = following
 
 
 def _text_length(strips: list[Strip]) -> int:

@@ -1,7 +1,7 @@
 """The menu of completions above the input."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -10,8 +10,10 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from ostler.interaction.completion import Completion
 from ostler.text.width import clip, width
+
+if TYPE_CHECKING:
+    from ostler.interaction.completion import Completion
 
 MAX_ROWS = 8
 MAX_LABEL = 40
@@ -25,7 +27,7 @@ class CompletionMenu(Widget):
     class Chosen(Message):
         """A completion was clicked."""
 
-        def __init__(self, completion: Completion) -> None:
+        def __init__(self, completion: "Completion") -> None:
             super().__init__()
             self.completion = completion
 
@@ -40,15 +42,15 @@ class CompletionMenu(Widget):
         return bool(self._items)
 
     @property
-    def selected(self) -> Completion | None:
+    def selected(self) -> "Completion | None":
         return self._items[self._index] if 0 <= self._index < len(self._items) else None
 
     @property
-    def only(self) -> Completion | None:
+    def only(self) -> "Completion | None":
         """The completion, if there is just one."""
         return self._items[0] if len(self._items) == 1 else None
 
-    def show(self, items: Sequence[Completion]) -> None:
+    def show(self, items: "Sequence[Completion]") -> None:
         """Show these completions, or close the menu if there are none."""
         if not items and not self._items:
             return

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.message import Message
@@ -12,9 +13,11 @@ from ostler.frontends.tui.keys import KeyTable
 from ostler.frontends.tui.widgets.completion_menu import CompletionMenu
 from ostler.frontends.tui.widgets.vi_keys import ViKeys
 from ostler.frontends.tui.workers import start_work
-from ostler.interaction.completion import Completion, CompletionSource
 from ostler.interaction.pastes import PasteStore
 from ostler.interaction.prompt_history import PromptHistory, is_recallable
+
+if TYPE_CHECKING:
+    from ostler.interaction.completion import Completion, CompletionSource
 
 MAX_ROWS = 10
 LATE_ENTER_SECONDS = 1.0  # after a dialog closed, Enter does not send the text that it interrupted
@@ -86,7 +89,7 @@ class PromptField(TextArea):
         return text
 
     def use_project(
-        self, source: CompletionSource, history: PromptHistory, is_sensitive: Callable[[str], bool]
+        self, source: "CompletionSource", history: PromptHistory, is_sensitive: Callable[[str], bool]
     ) -> None:
         """Complete and recall for the project of another session."""
         self.source, self._history, self.is_sensitive = source, history, is_sensitive
@@ -234,7 +237,7 @@ class PromptField(TextArea):
             search = partial(self._complete, self.source, before, explicit=explicit)
             start_work(self, search, "completion", exclusive=True)
 
-    async def _complete(self, source: CompletionSource, before: str, *, explicit: bool) -> None:
+    async def _complete(self, source: "CompletionSource", before: str, *, explicit: bool) -> None:
         found = await source.completions(before, explicit=explicit) if before else ()
         if before != self._requested or before != self.text_before_cursor:
             return
@@ -245,7 +248,7 @@ class PromptField(TextArea):
         elif explicit and found:
             self._menu.move(1)
 
-    def accept(self, completion: Completion) -> None:
+    def accept(self, completion: "Completion") -> None:
         """Insert a completion."""
         self._menu.close()
         row, column = self.cursor_location

@@ -1,0 +1,37 @@
+"""What both interactive clients need, without importing either of them."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ostler.core.protocols import Session, ToolRunner, Workspace
+from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
+from ostler.settings.run_options import RunOptions
+
+if TYPE_CHECKING:
+    from ostler.app.session_manager import LocalSessionManager
+
+
+class LazySessionManager:
+    """A session manager created on first use, so that the prompt appears without waiting for its imports."""
+
+    def __init__(self, options: RunOptions, notify: Callable[[str], None]) -> None:
+        self._options = options
+        self._notify = notify
+
+    @cached_property
+    def _manager(self) -> "LocalSessionManager":
+        from ostler.app.session_manager import LocalSessionManager
+
+        return LocalSessionManager(self._options, self._notify)
+
+    async def open(
+        self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
+    ) -> Session:
+        return await self._manager.open(request, tools=tools, workspace=workspace)
+
+    async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
+        return await self._manager.list(query)
+
+    async def delete(self, session_id: str) -> None:
+        await self._manager.delete(session_id)

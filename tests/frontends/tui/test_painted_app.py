@@ -1,0 +1,70 @@
+"""The names of Textual that are not documented are used in one module, and are those of the pinned version."""
+
+import inspect
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from textual import _compositor
+from textual.app import App
+from textual.drivers.linux_driver import LinuxDriver
+from textual.geometry import Region
+from textual.strip import Strip
+
+import ostler.frontends.tui
+from ostler.frontends.tui import painted_app
+
+SOURCE = Path(ostler.frontends.tui.__file__).parent
+CHANGED = "Textual changed: adapt painted_app.py, then this test and the pinned version"
+
+
+def parameters(function):
+    return list(inspect.signature(function).parameters)
+
+
+def test_installed_version_is_the_pinned_one():
+    pinned = re.search(r'tui = \["textual==([\d.]+)"\]', Path("pyproject.toml").read_text())[1]
+    assert version("textual") == pinned == "8.2.8", CHANGED
+
+
+def test_internal_names_are_as_expected():
+    assert parameters(App._display) == ["self", "screen", "renderable"], CHANGED
+    assert parameters(_compositor.CompositorUpdate.render_segments) == ["self", "console"], CHANGED
+    assert parameters(_compositor.LayoutUpdate) == ["strips", "region"], CHANGED
+    assert parameters(_compositor.ChopsUpdate) == ["chops", "spans", "chop_ends"], CHANGED
+    update = _compositor.LayoutUpdate([[Strip([])]], Region(0, 0, 1, 1))
+    assert {"strips", "region"} <= vars(update).keys(), CHANGED
+    update = _compositor.ChopsUpdate([], [], [])
+    assert {"chops", "spans", "chop_ends"} <= vars(update).keys(), CHANGED
+    source = inspect.getsource(App._display)
+    assert "renderable.render_segments(console)" in source and "cursor_position" in source, CHANGED
+    assert "_driver" in vars(App(None)) and parameters(LinuxDriver._enable_mouse_support) == ["self"], CHANGED
+    assert "self._mouse" in inspect.getsource(LinuxDriver._disable_mouse_support), CHANGED
+
+
+def test_no_other_module_uses_internal_modules_of_textual():
+    used = [
+        path.name
+        for path in SOURCE.rglob("*.py")
+        if re.search(r"from textual[\w.]*\._\w+ import|from textual\._|\._driver\b|\._compositor\b", path.read_text())
+    ]
+    assert used == ["painted_app.py"]
+
+
+@pytest.mark.req("TU-7")
+async def test_every_frame_is_painted(monkeypatch):
+    displayed = []
+    display = App._display
+
+    def record(self, screen, update):
+        displayed.append(type(update).__name__)
+        display(self, screen, update)
+
+    monkeypatch.setattr(App, "_display", record)
+    app = painted_app.PaintedApp()
+    async with app.run_test() as pilot:
+        app.redraw()
+        await pilot.pause()
+    assert "PaintedUpdate" in displayed, CHANGED
+    assert not {"LayoutUpdate", "ChopsUpdate"} & set(displayed), CHANGED
