@@ -500,7 +500,9 @@ def test_only_manifest_tools_are_callable():
 @req("SV-4")
 def test_tool_calls_per_minute_are_limited(chat):
     """Calls above the rate are rejected with an error that names the limit."""
-    with chat(*[calls([("ls", {"path": "."})]) for _ in range(3)], text("ok"), limits={"tool_calls_per_minute": 2}) as host:
+    with chat(
+        *[calls([("ls", {"path": "."})]) for _ in range(3)], text("ok"), limits={"tool_calls_per_minute": 2}
+    ) as host:
         forwarded = [frame for frame in host.run_turn("go") if frame["type"] == "tool.call"]
         assert len(forwarded) == 2
         assert "more than 2 calls per minute" in host.server.model.requests[3].json["messages"][-1]["content"]

@@ -10,10 +10,17 @@ from tests.serving import serving
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.req("SV-2", "SV-5")]
 # Endless streams, the token of the run itself, and messages, whose schema is too large to cover.
 NOT_TRIED = ["--exclude-path-regex", "stream$", "--exclude-path", "/api/agent/token"]
-CHECKS = ["--checks", "all", "--exclude-checks", "positive_data_acceptance"]  # a body may name a model that is not offered
+CHECKS = [
+    "--checks",
+    "all",
+    "--exclude-checks",
+    "positive_data_acceptance",
+]  # a body may name a model that is not offered
 
 
-@pytest.mark.parametrize("phases", [["--phases", "coverage", "--exclude-operation-id", "sendMessages"], ["--phases", "fuzzing"]])
+@pytest.mark.parametrize(
+    "phases", [["--phases", "coverage", "--exclude-operation-id", "sendMessages"], ["--phases", "fuzzing"]]
+)
 def test_generated_requests_are_answered_as_documented(ostler, models, phases, tmp_path):
     folder = installed_python_tool("schemathesis", "schemathesis>=4.32")
     token = ostler("serve", "token", "issue", "ada").stdout.strip()

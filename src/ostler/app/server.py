@@ -35,7 +35,6 @@ from ostler.text.stderr import notify
 from ostler.tools.host import LocalToolHost
 from ostler.wire.frames_shared import RemoteWorkspace
 
-
 MAX_FILES = 65_536  # open files of the server
 
 
