@@ -32,10 +32,12 @@ def chat(ostler, models):
         token = issue(ostler)
         settings = {"server": {"heartbeat_seconds": heartbeat, "limits": limits or {}}}
         (ostler.home / ".ostler" / "config.json").write_text(json.dumps(settings))
-        with serving(ostler, models, replies=replies) as server:
-            with server.client(token).host(tools=tools, root=root) as host:
-                host.server = server
-                yield host
+        with (
+            serving(ostler, models, replies=replies) as server,
+            server.client(token).host(tools=tools, root=root) as host,
+        ):
+            host.server = server
+            yield host
 
     return start
 
@@ -105,7 +107,7 @@ def test_one_websocket_carries_everything(chat):
 @req("SV-3")
 def test_sse_brings_deltas_and_tool_calls(ostler, models):
     """Without a WebSocket the same server messages arrive as server-sent events."""
-    with sse_turn(ostler, models) as (server, stream):
+    with sse_turn(ostler, models) as (_, stream):
         assert stream.receive()["type"] == "session.created"
         call = stream.receive()
         assert (call["type"], call["name"], call["arguments"]) == ("tool.call", "ls", {"path": "."})
