@@ -119,7 +119,11 @@ def _format_line(record: logging.LogRecord, redact: Callable[[str], str]) -> byt
     text = record.getMessage()
     if record.exc_info:
         text += "\n" + logging.Formatter().formatException(record.exc_info)
-    fields: dict[str, object] = {"time": format_time(record.created), "level": record.levelname.lower(), "from": record.name}
+    fields: dict[str, object] = {
+        "time": format_time(record.created),
+        "level": record.levelname.lower(),
+        "from": record.name,
+    }
     if session := record.__dict__["session"]:
         fields["session"] = session
     fields |= record.__dict__.get("fields", {})  # of `extra`: names and numbers, which need no redaction
