@@ -52,7 +52,8 @@ async def open_session(
     """Open a session in a folder; it is closed at the end of the block.
 
     `model` is the name of a profile or model, or your own client; by default the same model as in `ostler run`.
-    `backend` replaces the engine: your own, or a name such as `remote:URL`, as for `--backend`. `ask` answers approval requests; without it they are denied.
+    `backend` replaces the engine: your own, or a name such as `remote:URL`, as for `--backend`. `ask` answers approval
+    requests; without it they are denied.
     """
     notes: list[str] = []
     _check_argument("model", model, ("name", "context_limit", "stream"), str)
