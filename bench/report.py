@@ -11,7 +11,20 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from bench import acp, engine, full_screen, mcp, sessions, streams, terminal, tools, undo_growth, workspace, xnl_scan
+from bench import (
+    acp,
+    engine,
+    full_screen,
+    mcp,
+    server,
+    sessions,
+    streams,
+    terminal,
+    tools,
+    undo_growth,
+    workspace,
+    xnl_scan,
+)
 from bench.measure import RunCost, median, run
 from bench.mock_model import FINAL, MockModel, call_reply, long_reply, text_reply
 
@@ -183,9 +196,10 @@ def main(arguments: list[str]) -> int:
         agents = acp.rows(bench.env, bench.work, repeats)
         all_groups: tuple[Iterator[Row], ...] = (*groups, servers, model_rows(repeats), agents, peer_rows(bench))
         screen = full_screen.rows(bench.full_screen, bench.env, str(bench.work), bench.model, repeats)
-        only = {"--mcp": servers, "--tui": screen}
+        load = (row for _ in range(1) for row in server.rows(bench.ostler, bench.env, str(bench.work)))
+        only = {"--mcp": servers, "--tui": screen, "--server": load}
         chosen = tuple(group for flag, group in only.items() if flag in arguments)
-        all_groups = chosen or (*all_groups, screen)
+        all_groups = chosen or (*all_groups, screen, load)
         for row in chain.from_iterable([undo_growth.rows(sizes)] if undo_only else all_groups):
             lines.append("| " + " | ".join(row) + " |")
             print(lines[-1], file=sys.stderr)

@@ -34,6 +34,18 @@ def installed_node() -> Path:
     return node
 
 
+def installed_python_tool(name: str, package: str) -> Path:
+    """Return the folder of a Python package and what it needs, for `PYTHONPATH`."""
+    folder = root_folder() / name
+    if not folder.exists():
+        command = [sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), package]
+        done = subprocess.run(_pip(command), capture_output=True, text=True, check=False, timeout=500)
+        if done.returncode:
+            shutil.rmtree(folder, ignore_errors=True)
+            pytest.skip(f"pip cannot install {package}: {done.stderr[-300:]}")
+    return folder
+
+
 def _pip(command: list[str]) -> list[str]:
     """Use the pip of the Python that made this environment, which may have none of its own."""
     base = getattr(sys, "_base_executable", sys.executable)

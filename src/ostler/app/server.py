@@ -35,6 +35,8 @@ from ostler.text.stderr import notify
 from ostler.tools.host import LocalToolHost
 from ostler.wire.frames_shared import RemoteWorkspace
 
+MAX_FILES = 65_536  # open files of the server
+
 
 class AnyFolderStore:
     """The sessions of a user, in whatever folder of their machine they work."""
@@ -125,10 +127,11 @@ def make_hubs(
 
 
 def limit_models(model: ModelChoice, names: Sequence[str]) -> ModelChoice:
-    """Return the choice with only these names to switch to."""
+    """Return the choice with only these names to switch to, besides the chosen model."""
+    chosen = model.make("").name
 
     def make(name: str) -> ModelClient:
-        if name and name not in names:
+        if name and name != chosen and name not in names:
             raise UsageError(f"the model {name[:80]!r} cannot be chosen; available: {', '.join(names)}")
         return model.make(name)
 
@@ -156,7 +159,18 @@ def run_server(options: RunOptions, serve: ServeOptions) -> int:
         import uvicorn  # noqa: F401
     except ImportError:
         raise UsageError("the server's packages are missing", hint="install ostler[server]") from None
+    _raise_file_limit()
     return asyncio.run(_serve(options, serve))
+
+
+def _raise_file_limit() -> None:
+    """Allow as many connections as the system permits; many systems start programs with 1,024 open files."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _serve(options: RunOptions, serve: ServeOptions) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -94,14 +94,6 @@ class ToolRunner(Protocol):
 
     async def aclose(self) -> None:
         """Stop everything, including background processes, which outlive a turn."""
-
-
-@runtime_checkable
-class RepeatableTools(Protocol):
-    """A `ToolRunner` whose calls may be sent twice, because the machine that runs them runs each id once."""
-
-    def repeats(self, call: ToolCall) -> bool:
-        """Return whether a call that another process has started can be run again without a second effect."""
 
 
 class ResolvedPath(msgspec.Struct, frozen=True):

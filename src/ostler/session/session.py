@@ -26,7 +26,8 @@ from ostler.core.events import (
 )
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
 from ostler.core.prompt import Prompt
-from ostler.core.protocols import Backend, Journal, Records, RepeatableTools, StandingRules, ToolRunner
+from ostler.core.protocols import Backend, Journal, Records, StandingRules, ToolRunner
+from ostler.core.repeatable_tools import RepeatableTools
 from ostler.core.sessions import SessionChange, SessionInfo, SessionStart
 from ostler.core.tools import ChildTask, ToolCall, ToolResult, ToolSpec
 from ostler.core.undo import Undo

@@ -1,12 +1,14 @@
 """Errors as JSON answers, and reading a request's body within a limit."""
 
 import logging
+from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match, Route
 
 from ostler.core.errors import JournalError, OstlerError, UsageError
 
@@ -48,11 +50,13 @@ async def read_json(request: Request, kind: type[T], limit: int) -> T:
 
 async def answer_error(request: Request, error: Exception) -> Response:
     """Return the answer for an error, without a traceback."""
+    headers: Mapping[str, str] | None = None
     match error:
         case HttpError():
             status, code, text = error.status, error.code, str(error)
         case HTTPException():
             status, code, text = error.status_code, _CODES.get(error.status_code, "internal"), str(error.detail)
+            headers = {"Allow": ", ".join(_methods(request))} if status == 405 else error.headers
         case OstlerError() if is_not_found(error):
             status, code, text = 404, "not_found", "session not found"
         case JournalError():
@@ -64,7 +68,13 @@ async def answer_error(request: Request, error: Exception) -> Response:
         case _:
             log.error("request failed: %s %s", request.method, request.url.path, exc_info=error)
             status, code, text = 500, "internal", "internal error"
-    return JSONResponse({"error": text, "code": code}, status)
+    return JSONResponse({"error": text, "code": code}, status, headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods of all routes of a path; each route knows only its own."""
+    routes = (route for route in request.app.routes if isinstance(route, Route))
+    return sorted({m for route in routes if route.matches(request.scope)[0] != Match.NONE for m in route.methods or ()})
 
 
 def is_not_found(error: OstlerError) -> bool:

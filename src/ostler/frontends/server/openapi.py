@@ -5,97 +5,136 @@ from typing import Any
 import msgspec
 
 from ostler.frontends.server.chat_route import ChatBody
-from ostler.frontends.server.rest_routes import ForkBody, NewSession, SessionDescription, SessionPatch
+from ostler.frontends.server.rest_routes import (
+    ForkBody,
+    NewSession,
+    ServerCapabilities,
+    SessionDescription,
+    SessionPatch,
+)
 from ostler.wire.client_frames import ClientFrame
 from ostler.wire.frames_shared import PROTOCOL_VERSION, SessionSnapshot
-from ostler.wire.pairing import PAIR_PATH, PairingReply, PairingRequest
+from ostler.wire.pairing import PAIR_PATH, TOKEN_PATH, PairingReply, PairingRequest
 
+JSON, EVENTS = "application/json", "text/event-stream"
 _ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
 _CONNECTION = {"name": "connection", "in": "query", "schema": {"type": "string", "pattern": "^[!-~]{1,64}$"}}
+_LAST_ID = {"name": "Last-Event-ID", "in": "header", "schema": {"type": "string", "pattern": "^[0-9]{1,15}$"}}
+_LIMIT = {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}}
+_SEARCH = {"name": "search", "in": "query", "schema": {"type": "string"}}
 _ERRORS = {
     "400": "the request is not valid",
     "401": "a valid token is required",
-    "403": "Host or Origin is not allowed",
+    "403": "Host or Origin is not allowed, or the token has not the scope",
     "404": "there is no such session of this user",
     "405": "the method is not allowed",
-    "409": "the session is busy",
+    "408": "the body did not arrive in time",
+    "409": "the session is open in another process",
     "413": "the body is too large",
     "415": "the content type must be application/json",
     "422": "the change is not possible",
     "429": "too many requests",
     "503": "the server is shutting down or has no model",
 }
+_NEED_BODY = ("sendMessages", "chat", "pair")
+_STATUS = {"type": "object", "required": ["status"], "properties": {"status": {"enum": ["ok", "draining"]}}}
+_ACCEPTED = {
+    "type": "object",
+    "required": ["accepted", "replies"],
+    "properties": {"accepted": {"type": "integer"}, "replies": {"type": "array", "items": {"type": "object"}}},
+}
 
 
 def openapi_document() -> dict[str, Any]:
     """Return the OpenAPI document."""
-    kinds = (
-        NewSession,
-        SessionPatch,
-        ForkBody,
-        ChatBody,
-        SessionDescription,
-        SessionSnapshot,
-        ClientFrame,
-        PairingRequest,
-        PairingReply,
+    kinds = {
+        "new": NewSession,
+        "patch": SessionPatch,
+        "fork": ForkBody,
+        "chat": ChatBody,
+        "session": SessionDescription,
+        "conversation": SessionSnapshot,
+        "message": ClientFrame,
+        "pairing": PairingRequest,
+        "paired": PairingReply,
+        "capabilities": ServerCapabilities,
+    }
+    found, definitions = msgspec.json.schema_components(
+        kinds.values(), schema_hook=lambda _: {"description": "any value"}, ref_template="#/components/schemas/{name}"
     )
-    schemas, definitions = msgspec.json.schema_components(
-        kinds, schema_hook=lambda _: {"description": "any value"}, ref_template="#/components/schemas/{name}"
-    )
-    new, patch, fork, chat, session, conversation, message, pairing, paired = schemas
     definitions["Error"] = {
         "type": "object",
         "required": ["error", "code"],
         "properties": {"error": {"type": "string"}, "code": {"type": "string"}},
     }
-    one = "/api/agent/sessions/{id}"
-    sessions = {"type": "object", "required": ["sessions"], "properties": {"sessions": _array(session)}}
-    messages = {"anyOf": [message, {**_array(message), "maxItems": 100}]}
-    limit = {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}}
-    paths = {
-        "/api/agent/sessions": {
-            "post": _operation("createSession", "Create a session", "201", session, new),
-            "get": _operation("listSessions", "List the user's sessions", "200", sessions, parameters=[limit]),
-        },
-        one: {
-            "parameters": [_ID],
-            "get": _operation("getSession", "Describe a session", "200", session),
-            "patch": _operation("changeSession", "Set title or model", "200", session, patch),
-            "delete": _operation("deleteSession", "Delete a session", "204", None),
-        },
-        f"{one}/fork": {
-            "parameters": [_ID],
-            "post": _operation("forkSession", "Copy a session", "201", session, fork),
-        },
-        f"{one}/messages": {
-            "parameters": [_ID],
-            "get": _operation("getMessages", "Return the conversation", "200", conversation),
-            "post": _operation("sendMessages", "Send messages of a client", "202", {}, messages, [_CONNECTION]),
-        },
-        f"{one}/stream": {
-            "parameters": [_ID],
-            "get": _operation("stream", "Server messages as server-sent events", "200", None, parameters=[_CONNECTION]),
-        },
-        "/api/agent/capabilities": {"get": _operation("getCapabilities", "Versions and features", "200", {})},
-        "/api/chat/stream": {
-            "post": {**_operation("chat", "A plain chat", "200", None, chat), "deprecated": True},
-        },
-        PAIR_PATH: {
-            "post": {**_operation("pair", "Exchange a pairing code", "200", paired, pairing), "security": []},
-        },
-        "/healthz": {"get": {**_operation("health", "Whether the process runs", "200", {}), "security": []}},
-        "/readyz": {"get": _operation("ready", "Whether it accepts work", "200", {})},
-    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Ostler server", "version": str(PROTOCOL_VERSION)},
         "security": [{"token": []}],
-        "paths": paths,
-        "components": {
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": definitions,
+        "paths": {**_session_paths(dict(zip(kinds, found, strict=True))), **_other_paths(*found[3:4], *found[7:])},
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}, "schemas": definitions},
+    }
+
+
+def _session_paths(schema: dict[str, Any]) -> dict[str, Any]:
+    session, message, one = schema["session"], schema["message"], "/api/agent/sessions/{id}"
+    sessions = {"type": "object", "required": ["sessions"], "properties": {"sessions": _array(session)}}
+    answered = {"400": {"description": "no message was accepted", "content": {JSON: {"schema": {"type": "object"}}}}}
+    send = _operation(
+        "sendMessages",
+        "Send messages of a client, of which the first is hello",
+        "202",
+        _ACCEPTED,
+        {"anyOf": [message, {**_array(message), "maxItems": 100}]},
+        [_CONNECTION],
+    )
+    return {
+        "/api/agent/sessions": {
+            "post": _operation("createSession", "Create a session", "201", session, schema["new"]),
+            "get": _operation(
+                "listSessions", "List the user's sessions", "200", sessions, parameters=[_LIMIT, _SEARCH]
+            ),
         },
+        one: {
+            "parameters": [_ID],
+            "get": _operation("getSession", "Describe a session", "200", session),
+            "patch": _operation("changeSession", "Set title or model", "200", session, schema["patch"]),
+            "delete": _operation("deleteSession", "Delete a session", "204", None),
+        },
+        f"{one}/fork": {
+            "parameters": [_ID],
+            "post": _operation("forkSession", "Copy a session", "201", session, schema["fork"]),
+        },
+        f"{one}/messages": {
+            "parameters": [_ID],
+            "get": _operation("getMessages", "Return the conversation", "200", schema["conversation"]),
+            "post": {**send, "responses": {**send["responses"], **answered}},
+        },
+        f"{one}/stream": {
+            "parameters": [_ID],
+            "get": _operation(
+                "stream", "Server messages as events", "200", {}, parameters=[_CONNECTION, _LAST_ID], kind=EVENTS
+            ),
+        },
+    }
+
+
+def _other_paths(
+    chat: dict[str, Any], pairing: dict[str, Any], paired: dict[str, Any], capabilities: dict[str, Any]
+) -> dict[str, Any]:
+    legacy = _operation("chat", "A plain chat", "200", {}, chat, kind=EVENTS)
+    pair = _operation("pair", "Exchange a pairing code for a token", "200", paired, pairing)
+    health = _operation("health", "Whether the process runs", "200", _STATUS)
+    document = {"type": "object"}
+    return {
+        "/api/agent/capabilities": {"get": _operation("getCapabilities", "Versions and limits", "200", capabilities)},
+        "/api/chat/stream": {"post": {**legacy, "deprecated": True}},
+        "/api/openapi.json": {"get": _operation("getOpenApi", "This document", "200", document)},
+        "/api/schema.json": {"get": _operation("getSchema", "The JSON Schema of the messages", "200", document)},
+        PAIR_PATH: {"post": {**pair, "security": []}},
+        TOKEN_PATH: {"delete": _operation("revokeToken", "Revoke the token of the request", "204", None)},
+        "/healthz": {"get": {**health, "security": []}},
+        "/readyz": {"get": _operation("ready", "Whether it accepts work", "200", _STATUS)},
     }
 
 
@@ -110,9 +149,10 @@ def _operation(
     answer: dict[str, Any] | None,
     body: dict[str, Any] | None = None,
     parameters: list[dict[str, Any]] | None = None,
+    kind: str = JSON,
 ) -> dict[str, Any]:
-    content = {} if answer is None else {"content": {"application/json": {"schema": answer}}}
-    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    content = {} if answer is None else {"content": {kind: {"schema": answer}}}
+    error = {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}
     errors = {code: {"description": text, "content": error} for code, text in _ERRORS.items()}
     operation: dict[str, Any] = {
         "operationId": name,
@@ -120,7 +160,7 @@ def _operation(
         "responses": {status: {"description": summary, **content}, **errors},
     }
     if body is not None:
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+        operation["requestBody"] = {"required": name in _NEED_BODY, "content": {JSON: {"schema": body}}}
     if parameters:
         operation["parameters"] = parameters
     return operation

@@ -55,7 +55,8 @@ class PairingExchange:
             request = await _read_request(scope, receive)
             issued = await asyncio.to_thread(self._accounts.exchange, request.code, request.label)
         except _BadRequest as error:
-            await answer_error(scope, send, error.status, "bad_message", str(error))
+            allow = {"allow": "POST"} if error.status == 405 else None
+            await answer_error(scope, send, error.status, "bad_message", str(error), allow)
             return
         except OstlerError as error:
             log.error("a pairing code cannot be checked: %s", error)

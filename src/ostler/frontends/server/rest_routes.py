@@ -1,7 +1,7 @@
 """The HTTP routes for sessions, and what describes the server."""
 
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from starlette.requests import Request
@@ -13,7 +13,7 @@ from ostler.frontends.server.http_errors import HttpError, read_json
 from ostler.frontends.server.hub import SessionHub
 from ostler.frontends.server.hubs import SessionHubs
 from ostler.frontends.server.turn_metadata import snapshot
-from ostler.wire.frames_shared import FEATURES, PROTOCOL_VERSION, Frame, HostInfo
+from ostler.wire.frames_shared import FEATURES, PROTOCOL_VERSION, Frame, HostInfo, ServerLimits
 
 MAX_BODY = 64 * 1024
 MAX_TITLE = 500
@@ -38,7 +38,7 @@ class SessionPatch(Frame, frozen=True):
 class ForkBody(Frame, frozen=True):
     """The body of `POST /api/agent/sessions/{id}/fork`; without `seq` everything is copied."""
 
-    seq: int = 0
+    seq: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class SessionDescription(msgspec.Struct, frozen=True, rename="camel"):
@@ -57,6 +57,18 @@ class SessionDescription(msgspec.Struct, frozen=True, rename="camel"):
     host: HostInfo = HostInfo()
     host_connected: bool = False
     tools: tuple[str, ...] = ()
+
+
+class ServerCapabilities(msgspec.Struct, frozen=True, rename="camel"):
+    """What a server can do; `protocol` has the versions that it speaks."""
+
+    server_version: str
+    protocol: tuple[int, ...]
+    features: tuple[str, ...]
+    limits: ServerLimits
+    models: tuple[str, ...]
+    transports: tuple[str, ...]
+    session_tools: tuple[str, ...]
 
 
 class RestRoutes:
@@ -97,8 +109,6 @@ class RestRoutes:
 
     async def fork(self, request: Request) -> Response:
         body = await read_json(request, ForkBody, MAX_BODY)
-        if body.seq < 0:
-            raise HttpError(400, "bad_message", "seq must not be negative")
         self._check_accepting()
         return _json(await self._describe(await self._hubs.fork(await self._hub(request), body.seq)), 201)
 
@@ -111,15 +121,15 @@ class RestRoutes:
     async def capabilities(self, request: Request) -> Response:
         own_tools = self._hubs.parts.session_tools()
         return _json(
-            {
-                "serverVersion": self._hubs.parts.version,
-                "protocol": [PROTOCOL_VERSION],
-                "features": FEATURES,
-                "limits": self._hubs.parts.config.limits(),
-                "models": list(self._hubs.parts.models),
-                "transports": ["websocket", "sse"],
-                "sessionTools": [spec.name for spec in own_tools.specs()] if own_tools else [],
-            }
+            ServerCapabilities(
+                self._hubs.parts.version,
+                (PROTOCOL_VERSION,),
+                tuple(FEATURES),
+                self._hubs.parts.config.limits(),
+                self._hubs.parts.models,
+                ("websocket", "sse"),
+                tuple(spec.name for spec in own_tools.specs()) if own_tools else (),
+            )
         )
 
     async def health(self, request: Request) -> Response:

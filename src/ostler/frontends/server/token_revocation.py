@@ -28,7 +28,7 @@ class TokenRevocation:
         state = scope.get("state", {})
         token, user = state.get("token", ""), state.get("user", "")
         if scope["method"] != "DELETE" or not token:
-            await answer_error(scope, send, 405, "bad_message", "a token is revoked with DELETE")
+            await answer_error(scope, send, 405, "bad_message", "a token is revoked with DELETE", {"allow": "DELETE"})
             return
         try:
             await asyncio.to_thread(self._accounts.revoke, token)
