@@ -27,7 +27,6 @@ from ostler.core.events import (
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Backend, Journal, Records, StandingRules, ToolRunner
-from ostler.core.repeatable_tools import RepeatableTools
 from ostler.core.sessions import SessionChange, SessionInfo, SessionStart
 from ostler.core.tools import ChildTask, ToolCall, ToolResult, ToolSpec
 from ostler.core.undo import Undo
@@ -152,7 +151,8 @@ class LocalSession:
 
     def _take_over(self) -> None:
         """Continue the turn that the journal holds, or end it if the backend cannot continue it."""
-        from ostler.session.takeover import prepare_takeover  # imported late: rarely needed
+        from ostler.core.repeatable_tools import RepeatableTools  # imported late: rarely needed
+        from ostler.session.takeover import prepare_takeover
 
         repeats = self._tools.repeats if isinstance(self._tools, RepeatableTools) else lambda call: False
         if turn := prepare_takeover(self.state, self.emit, repeats):
