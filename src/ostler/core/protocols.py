@@ -416,7 +416,6 @@ class Session(Protocol):
     def start(self, prompt: Prompt) -> Turn: ...
 
     async def call(self, call: ToolCall) -> ToolResult: ...
-
     async def apply(self, change: SessionChange) -> bool: ...
 
     def answer(self, ask_id: str, answer: Decision | QuestionReply) -> bool:
@@ -425,9 +424,7 @@ class Session(Protocol):
     def subscribe(self, since: int = 0) -> EventSubscription:
         """Stream the persisted events after `since`, the current state, then new events."""
 
-    async def wait_saved(self) -> None:
-        """Wait until all events so far are on disk. Raises `JournalError`."""
-
+    async def wait_saved(self) -> None: ...  # until all events so far are on disk; raises `JournalError`
     async def aclose(self) -> None: ...
 
     async def release(self) -> None:

@@ -154,8 +154,7 @@ class LocalSession:
         from ostler.core.repeatable_tools import RepeatableTools  # imported late: rarely needed
         from ostler.session.takeover import prepare_takeover
 
-        repeats = self._tools.repeats if isinstance(self._tools, RepeatableTools) else lambda call: False
-        if turn := prepare_takeover(self.state, self.emit, repeats):
+        if turn := prepare_takeover(self.state, self.emit, self._tools):
             self._turn_state.resume_turn()
             self._report_state()
             # An own checkpoint, because that of the same turn in the earlier process must stay.

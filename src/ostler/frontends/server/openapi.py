@@ -6,9 +6,9 @@ import msgspec
 
 from ostler.frontends.server.chat_route import ChatBody
 from ostler.frontends.server.rest_routes import (
+    CapabilitiesAnswer,
     ForkBody,
     NewSession,
-    ServerCapabilities,
     SessionDescription,
     SessionPatch,
 )
@@ -57,7 +57,7 @@ def openapi_document() -> dict[str, Any]:
         "message": ClientFrame,
         "pairing": PairingRequest,
         "paired": PairingReply,
-        "capabilities": ServerCapabilities,
+        "capabilities": CapabilitiesAnswer,
     }
     found, definitions = msgspec.json.schema_components(
         kinds.values(), schema_hook=lambda _: {"description": "any value"}, ref_template="#/components/schemas/{name}"
