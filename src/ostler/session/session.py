@@ -151,8 +151,7 @@ class LocalSession:
 
     def _take_over(self) -> None:
         """Continue the turn that the journal holds, or end it if the backend cannot continue it."""
-        from ostler.core.repeatable_tools import RepeatableTools  # imported late: rarely needed
-        from ostler.session.takeover import prepare_takeover
+        from ostler.session.takeover import prepare_takeover  # imported late: rarely needed
 
         if turn := prepare_takeover(self.state, self.emit, self._tools):
             self._turn_state.resume_turn()
