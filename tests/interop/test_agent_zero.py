@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from installer import installed_python_packages
 from tests.backends.agent_zero.connector_double import ConnectorDouble
 from tests.backends.agent_zero.test_connector import open_session, run_turn
-from installer import installed_python_packages
 
 SOURCE, SERVER = os.environ.get("OSTLER_A0_CONNECTOR", ""), os.environ.get("OSTLER_A0_SERVER", "")
 PACKAGES = ("python-socketio[asyncio_client]>=5.16", "httpx>=0.27", "aiohttp>=3.11", "textual>=0.50")

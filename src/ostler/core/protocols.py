@@ -176,8 +176,7 @@ class PathInfo(Protocol):
 class CommandRequest(msgspec.Struct, frozen=True):
     """A command to run. `on_output` receives output as it arrives; `network` allows network access.
 
-    For background commands: with `interactive` the input stays open; a `script` is run instead of the command and gets
-    it as its first argument.
+    The input of an `interactive` background command stays open; a `script` runs the command in its first argument.
     """
 
     command: str
@@ -206,16 +205,11 @@ class BackgroundJobs(Protocol):
     """The background commands of a session; all are stopped when it closes."""
 
     async def start(self, request: CommandRequest) -> str: ...
-
     def list(self) -> Sequence[BackgroundJob]: ...
-
+    async def stop(self, job_id: str) -> BackgroundJob: ...
+    def write(self, job_id: str, text: str) -> None: ...  # to an interactive command; raises `ToolError`
     async def read(self, job_id: str, wait: float) -> tuple[str, BackgroundJob]:
         """Return the output since the last read, after at most `wait` seconds or when the command ends."""
-
-    def write(self, job_id: str, text: str) -> None:
-        """Send text to the input of an interactive command. Raises `ToolError` if it does not read it."""
-
-    async def stop(self, job_id: str) -> BackgroundJob: ...
 
 
 class Workspace(Protocol):
