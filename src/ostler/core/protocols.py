@@ -174,10 +174,7 @@ class PathInfo(Protocol):
 
 
 class CommandRequest(msgspec.Struct, frozen=True):
-    """A command to run. `on_output` receives output as it arrives; `network` allows network access.
-
-    The input of an `interactive` background command stays open; a `script` runs the command in its first argument.
-    """
+    """A command to run; `on_output` receives output as it arrives. `interactive` and `script` are for background jobs."""
 
     command: str
     timeout: float = 120.0
@@ -185,8 +182,8 @@ class CommandRequest(msgspec.Struct, frozen=True):
     env: dict[str, str] = {}
     on_output: Callable[[str], None] | None = None
     network: bool = False
-    interactive: bool = False
-    script: str = ""
+    interactive: bool = False  # its input stays open
+    script: str = ""  # runs the command, which is its first argument
 
 
 class CommandResult(msgspec.Struct, frozen=True):
