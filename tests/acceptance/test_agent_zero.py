@@ -3,6 +3,7 @@
 import json
 import platform
 import subprocess
+import time
 
 import pytest
 
@@ -10,6 +11,7 @@ from ostler.testing.model_server import calls, text
 from ostler.testing.zero_server import ZeroAnswer, zero_json, zero_lines, zero_reply, zero_sse
 
 F4 = "\x1bOS"
+F9 = "\x1b[20~"
 
 req, missing = pytest.mark.req, pytest.mark.missing
 
@@ -472,10 +474,31 @@ def test_9_approval_dialog_with_preview(terminal, ostler, models):
 
 
 @req("TU-3")
-@missing(SCREEN)
-def test_9_switch_project_profile_and_theme():
+def test_9_switch_project_profile_and_theme(terminal, ostler, models):
     """Project, security profile and theme can be changed at run time and apply to the next turn."""
-    raise NotImplementedError
+    other = ostler.workspace.parent / "other-project"
+    other.mkdir()
+    (other / "here.txt").write_text("in the other project\n")
+    (ostler.workspace / "here.txt").write_text("in the first project\n")
+    read = calls([("read", {"path": "here.txt"})])
+    with models.playing(read, text("Asked first."), read, text("Read it.")) as server:
+        term = opened(terminal, server)
+        term.type("/theme hacker-green\r")
+        term.wait_for("hacker-green")
+        term.type("/profile paranoid\r")
+        term.wait_for("paranoid")
+        term.type("read\r")
+        term.wait_for("Allow once")
+        time.sleep(1.5)  # an answer counts only after a pause in typing
+        term.type("y\r")
+        term.wait_for("● Asked first.")
+        term.type(F9)
+        term.wait_for("project")
+        term.type(f"{other}\r")
+        term.wait_for("ready")
+        term.type("read\r")
+        term.wait_for("● Read it.")
+        assert "in the other project" in json.dumps(server.requests[-1].json["messages"])
 
 
 @req("TU-4")
