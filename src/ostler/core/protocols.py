@@ -174,7 +174,7 @@ class PathInfo(Protocol):
 
 
 class CommandRequest(msgspec.Struct, frozen=True):
-    """A command to run; `on_output` receives output as it arrives. `interactive` and `script` are for background jobs."""
+    """A command to run; `on_output` gets output as it arrives. `interactive` and `script` are for background jobs."""
 
     command: str
     timeout: float = 120.0
