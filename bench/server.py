@@ -47,8 +47,7 @@ async def _measure(ostler: list[str], env: Mapping[str, str], cwd: str) -> list[
     model = await asyncio.start_server(_answer, "127.0.0.1", 0, backlog=1024)
     url = f"http://127.0.0.1:{model.sockets[0].getsockname()[1]}/v1"
     argv = [*ostler, "serve", "--bind", "127.0.0.1:0", "--base-url", url, "--model", "mock", "--api-key", "x"]
-    issue = subprocess.run([*ostler, "serve", "token", "issue", "bench"], env=env, cwd=cwd, capture_output=True)
-    token = issue.stdout.decode().strip()
+    token = await asyncio.to_thread(_issue_token, ostler, env, cwd)
     async with model, _started(argv, env, cwd, r"listening at http://127.0.0.1:(\d+)") as (pid, port):
         client = BenchClient(port, token)
         floor = [sys.executable, str(HERE / "floor_server.py")]
@@ -57,6 +56,11 @@ async def _measure(ostler: list[str], env: Mapping[str, str], cwd: str) -> list[
         async with _started(floor, env, cwd, r"(\d+)") as (_, floor_port):
             found += await _turn_rows(client, floor_port)
     return found
+
+
+def _issue_token(ostler: list[str], env: Mapping[str, str], cwd: str) -> str:
+    argv = [*ostler, "serve", "token", "issue", "bench"]
+    return subprocess.run(argv, env=env, cwd=cwd, capture_output=True, check=True).stdout.decode().strip()
 
 
 class BenchClient:

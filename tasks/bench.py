@@ -1,7 +1,7 @@
 """`./run bench`: run all benchmarks and print a Markdown report; `--keep` also writes bench/RESULTS.md.
 
 `--large` adds sizes that take minutes, `--quick` repeats less, `--undo` measures only undo in growing workspaces,
-and `--mcp` only MCP servers.
+`--mcp` only MCP servers, and `--server` only the server under load.
 `./run bench jobs` runs small jobs with a small model instead, see bench/jobs.
 """
 

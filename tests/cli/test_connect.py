@@ -110,21 +110,27 @@ def test_edits_are_approved_and_denied_in_the_chat_and_undone(team, client, term
     seen = team.script(write("a.txt"), text("Wrote it."), write("b.txt"), text("As you wish."), text("Forgotten."))
     chat = terminal("connect", team.server.url, env=team.env())
     chat.wait_for("context empty")
+    chat.ready()
     chat.type("write a\r")
     chat.wait_for("allow?")
-    chat.type("y")
+    chat.type("y\r")
     chat.wait_for("Wrote it.")
     assert (client.workspace / "a.txt").read_text() == "new\n"
     chat.wait_for("on this machine: created a.txt")
+    chat.ready()
     chat.type("write b\r")
     chat.wait_for("allow?")
-    chat.type("n")
+    chat.type("n\r")
     chat.wait_for("As you wish.")
+    chat.ready()
     assert not (client.workspace / "b.txt").exists()
-    chat.type("/undo 2\r")
-    chat.wait_for("removed")
+    for prompt in ("write b", "write a"):
+        chat.type("/undo\r")
+        chat.prompted(prompt)  # to be edited and sent again
+        chat.type("\x15")
+        chat.ready()
     assert not (client.workspace / "a.txt").exists()
-    chat.type("\x15what did I ask?\r")
+    chat.type("what did I ask?\r")
     chat.wait_for("Forgotten.")
     prompts = [m["content"] for m in team.model.requests[seen + 4].json["messages"] if m["role"] == "user"]
     assert prompts == ["what did I ask?"]
@@ -146,7 +152,7 @@ def test_session_is_resumed_after_the_client_was_killed(team, client):
         os.killpg(screen.process.pid, signal.SIGKILL)
         screen.process.wait()
     gate.open()
-    shown = client("connect", "-c", "--plain", stdin="and then?\n", env=team.env()).stdout
+    shown = client("connect", team.server.url, "-c", "--plain", stdin="and then?\n", env=team.env()).stdout
     assert shown.index("an earlier question") < shown.index("An earlier answer.") < shown.index("of it, and the end.")
     assert shown.count("and the end.") == 1 and shown.count("An earlier answer.") == 1
     assert shown.index("of it, and the end.") < shown.index("Later.")
@@ -255,14 +261,6 @@ def test_editor_works_with_a_server(team, client):
         process.wait(20)
     assert "Written for the editor." in json.dumps(editor.frames)
     assert (client.workspace / "made.txt").read_text() == "new\n"
-
-
-def test_full_screen_client_works_with_a_server(team, client, terminal):
-    team.script(text("Seen in full screen."))
-    screen = terminal("tui", *team.flags(), env=team.env())
-    screen.wait_for("Type what you want done.")
-    screen.type("hello\r")
-    screen.wait_for("Seen in full screen.")
 
 
 def test_program_works_with_a_server(team, client):

@@ -8,14 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.storage.store_cases import PROJECT, ROOT, SqliteCase, append_all, events_of_a_turn, save
 
 from ostler.core.errors import JournalError, UsageError
-from ostler.core.events import Envelope, Notice, SessionOpened, TurnEnded, TurnStarted, UnknownEvent
+from ostler.core.events import Envelope, Notice, Queued, SessionOpened, TurnEnded, TurnStarted, UnknownEvent
+from ostler.core.prompt import Prompt, TextContent
 from ostler.core.sessions import SessionQuery
+from ostler.journal.session_meta import SessionMeta
 from ostler.storage.sqlite_database import SqliteDatabase
 from ostler.storage.sqlite_schema import MIGRATIONS
+from ostler.storage.sqlite_store import SqliteSessions
 
 pytestmark = pytest.mark.req("SV-8")
 TARGET = Path(__file__).with_name("sqlite_kill_target.py")
@@ -240,6 +244,16 @@ def test_interrupted_sessions_are_listed_until_a_process_has_them(case):
     assert isinstance(started[0], TurnStarted)
 
 
+def test_session_with_waiting_messages_is_listed_although_no_turn_runs(case):
+    store, prompt = case.connect(), Prompt("m1", (TextContent("go"),))
+    save(store, "s1", [*events_of_a_turn(), Queued(("go",), (prompt,))])
+    assert [session.id for session in case.sessions().interrupted()] == ["s1"]
+    journal = store.open(PROJECT, "s1")
+    append_all(journal, [Queued((), ())])
+    journal.close()
+    assert case.sessions().interrupted() == []
+
+
 def test_manifest_and_root_of_the_tool_host_are_kept(case):
     store = case.connect()
     save(store, "s1")
@@ -250,6 +264,22 @@ def test_manifest_and_root_of_the_tool_host_are_kept(case):
 
 
 # -- the file ------------------------------------------------------------------------------------------------------
+
+
+def test_older_database_is_updated_and_keeps_its_sessions(case):
+    case.connect()
+    case.close()
+    with sqlite3.connect(case.path) as db:  # as the version before the last one wrote it
+        db.execute("ALTER TABLE sessions DROP COLUMN waiting")
+        db.execute("UPDATE schema_version SET version = 2")
+        columns = "id, owner, project, meta, changed, open_turn"
+        meta = msgspec.json.encode(SessionMeta("old"))
+        db.execute(f"INSERT INTO sessions({columns}) VALUES ('old', 'alice', 'server', ?, 1.0, 'turn-1')", [meta])
+    database = SqliteDatabase(case.path)
+    try:
+        assert [session.id for session in SqliteSessions(database).interrupted()] == ["old"]
+    finally:
+        database.close()
 
 
 def test_newer_schema_is_refused(case):

@@ -94,7 +94,7 @@ EXAMPLES = (
     events.ChildEnded("s2", "done"),
     events.ToolsChanged(("read", "late")),
     events.ServerStateChanged("files", "failed", "it exited with 1", 3),
-    events.RemoteCursor("e1", 7, "d1"),
+    events.RemoteCursor("e1", 7, "d1", "s1"),
     TurnEnded("t1", "limit", Fault("a", "b"), "steps"),
 )
 

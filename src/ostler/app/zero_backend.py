@@ -14,7 +14,8 @@ from ostler.access.active_agent import ActiveAgent
 from ostler.app.project import Project
 from ostler.app.tool_host import builtin_tools, open_credentials
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
-from ostler.backends.agent_zero.connector import ConnectorSettings, probe_connector
+from ostler.backends.agent_zero.connector import ConnectorSettings
+from ostler.backends.agent_zero.connector_probe import probe_connector
 from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer
 from ostler.backends.agent_zero.message_api import MessageApiSettings, MessageApiTransport
 from ostler.backends.agent_zero.server import ZeroServer, parse_server_url

@@ -1,11 +1,9 @@
 """Commands of the shell: what to run, what came of it, and those that run in the background."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
-
-from ostler.core.background_job import BackgroundJob
 
 
 class CommandRequest(msgspec.Struct, frozen=True):
@@ -41,6 +39,17 @@ class CommandResult(msgspec.Struct, frozen=True):
     truncated: bool = msgspec.field(name="cut", default=False)
     output_file: str = msgspec.field(name="spill", default="")
     write_denied: bool = False
+
+
+class BackgroundJob(msgspec.Struct, frozen=True):
+    """The state of a background command. `log` is the file with its output, up to a size limit."""
+
+    id: str
+    command: str
+    state: Literal["running", "exited", "killed"]
+    exit_code: int | None
+    seconds: float
+    log: str
 
 
 class BackgroundJobs(Protocol):

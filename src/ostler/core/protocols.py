@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -94,14 +94,6 @@ class ToolRunner(Protocol):
 
     async def aclose(self) -> None:
         """Stop everything, including background processes, which outlive a turn."""
-
-
-@runtime_checkable
-class RepeatableTools(Protocol):
-    """A `ToolRunner` whose calls may be sent twice, because the machine that runs them runs each id once."""
-
-    def repeats(self, call: ToolCall) -> bool:
-        """Return whether a call that another process has started can be run again without a second effect."""
 
 
 class ResolvedPath(msgspec.Struct, frozen=True):
@@ -367,7 +359,6 @@ class Session(Protocol):
     def start(self, prompt: Prompt) -> Turn: ...
 
     async def call(self, call: ToolCall) -> ToolResult: ...
-
     async def apply(self, change: SessionChange) -> bool: ...
 
     def answer(self, ask_id: str, answer: Decision | QuestionReply) -> bool:
@@ -376,9 +367,7 @@ class Session(Protocol):
     def subscribe(self, since: int = 0) -> EventSubscription:
         """Stream the persisted events after `since`, the current state, then new events."""
 
-    async def wait_saved(self) -> None:
-        """Wait until all events so far are on disk. Raises `JournalError`."""
-
+    async def wait_saved(self) -> None: ...  # until all events so far are on disk; raises `JournalError`
     async def aclose(self) -> None: ...
 
     async def release(self) -> None:

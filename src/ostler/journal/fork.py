@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from ostler.core.errors import JournalError, UsageError
 from ostler.core.events import RemoteCursor
-from ostler.core.protocols import Records
+from ostler.core.session_view import Records
 from ostler.journal.file_journal import JOURNAL_NAME, read_journal, sync_folders
 from ostler.journal.journal_store import JournalStore, StoredSession, new_session_id
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from ostler.core.background_job import BackgroundJob
+from ostler.core.commands import BackgroundJob
 from ostler.core.errors import ToolError
 from ostler.processes.output import SpillFile
 from ostler.processes.pipes import CommandPipe, InputPipe, OpenInputPipe, OutputPipe

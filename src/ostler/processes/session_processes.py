@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.core.background_job import BackgroundJob
-from ostler.core.commands import CommandResult
+from ostler.core.commands import BackgroundJob, CommandResult
 from ostler.core.errors import ToolError
 from ostler.processes.background_commands import BackgroundCommands, BackgroundOutput
 from ostler.processes.command_environment import command_environment

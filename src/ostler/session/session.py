@@ -26,7 +26,7 @@ from ostler.core.events import (
 )
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
 from ostler.core.prompt import Prompt
-from ostler.core.protocols import Backend, Journal, RepeatableTools, StandingRules, ToolRunner
+from ostler.core.protocols import Backend, Journal, StandingRules, ToolRunner
 from ostler.core.session_view import Records
 from ostler.core.sessions import SessionChange, SessionInfo, SessionStart
 from ostler.core.tools import ChildTask, ToolCall, ToolResult, ToolSpec
@@ -154,8 +154,7 @@ class LocalSession:
         """Continue the turn that the journal holds, or end it if the backend cannot continue it."""
         from ostler.session.takeover import prepare_takeover  # imported late: rarely needed
 
-        repeats = self._tools.repeats if isinstance(self._tools, RepeatableTools) else lambda call: False
-        if turn := prepare_takeover(self.state, self.emit, repeats):
+        if turn := prepare_takeover(self.state, self.emit, self._tools):
             self._turn_state.resume_turn()
             self._report_state()
             # An own checkpoint, because that of the same turn in the earlier process must stay.

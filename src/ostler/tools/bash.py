@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from ostler.core.background_job import BackgroundJob
-from ostler.core.commands import BackgroundJobs, CommandRequest, CommandResult
+from ostler.core.commands import BackgroundJob, BackgroundJobs, CommandRequest, CommandResult
 from ostler.core.display import Display, DisplayFields, DisplayText
 from ostler.core.errors import WRITE_DENIED, Fault, ToolError
 from ostler.core.permission import Need, Permission

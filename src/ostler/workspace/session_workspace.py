@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.core.background_job import BackgroundJob
-from ostler.core.commands import CommandRequest, CommandResult
+from ostler.core.commands import BackgroundJob, CommandRequest, CommandResult
 from ostler.core.errors import ToolError
 from ostler.settings.home import find_home
 from ostler.text.lazy_regex import lazy_regex

@@ -6,7 +6,8 @@ import pytest
 from tests.backends.agent_zero.connector_double import ConnectorDouble
 
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
-from ostler.backends.agent_zero.connector import ConnectorSettings, probe_connector
+from ostler.backends.agent_zero.connector import ConnectorSettings
+from ostler.backends.agent_zero.connector_probe import probe_connector
 from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer
 from ostler.backends.agent_zero.server import parse_server_url
 from ostler.core.events import MessageDone, Notice, ToolCalled, ToolFinished

@@ -137,7 +137,6 @@ async def test_calls_after_cancel_do_not_run(connect):
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             turn._server.send(call_frame(turn._server, "late"))
-            await until(lambda: turn._server.results)
             raise
 
     async with connect(act) as connected:
@@ -145,6 +144,7 @@ async def test_calls_after_cancel_do_not_run(connect):
         await started.wait()
         turn.cancel()
         assert (await turn.wait()).reason == "cancelled"
+        await until(connected.results)
         assert connected.results()["late"].status == "failed"
         assert connected.tool.runs == []
 

@@ -1,5 +1,6 @@
-"""Every route answers as the OpenAPI document says, also to requests that it forbids. A sample of what schemathesis tries
-in `tests/interop/test_server_openapi.py`.
+"""Every route answers as the OpenAPI document says, also to requests that it forbids.
+
+A sample of what schemathesis tries in `tests/interop/test_server_openapi.py`.
 """
 
 import itertools

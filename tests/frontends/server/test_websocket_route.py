@@ -450,7 +450,7 @@ def test_sections_of_the_clients_workspace_are_in_the_system_prompt(models, serv
     [
         ({"connections_per_session": 1}, "the session has 1 connections"),
         ({"connections_per_user": 1}, "ada has 1 connections"),
-        ({"open_sessions_per_user": 1}, "ada has 1 open sessions"),
+        ({"open_sessions_per_user": 1}, "ada has 1 sessions in use"),
     ],
 )
 def test_connections_over_a_limit_are_refused_before_they_are_accepted(models, serve, limits, words):

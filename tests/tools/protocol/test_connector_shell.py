@@ -9,7 +9,7 @@ import pytest
 from ostler.core.errors import ToolError
 from ostler.tools.bash import BashTool
 from ostler.tools.protocol.connector_shell import ConnectorShellParams, ConnectorShellTool, ShellTimeouts
-from ostler.tools.protocol.shell_state import ShellState, read_end
+from ostler.tools.protocol.shell_state import KeptShellState, read_end
 from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
 
 pytestmark = [pytest.mark.req("AZ-7"), pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")]
@@ -209,5 +209,5 @@ def test_incomplete_report_is_not_an_end():
 
 
 def test_prefix_is_empty_in_the_first_folder():
-    assert ShellState("/w").prefix("/w") == "" and ShellState("/w/a b").prefix("/w") == "cd 'a b'\n"
-    assert ShellState("/tmp").prefix("/w") == "cd /tmp\n"
+    assert KeptShellState("/w").prefix("/w") == "" and KeptShellState("/w/a b").prefix("/w") == "cd 'a b'\n"
+    assert KeptShellState("/tmp").prefix("/w") == "cd /tmp\n"

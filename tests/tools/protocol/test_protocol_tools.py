@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ostler.core.background_job import BackgroundJob
+from ostler.core.commands import BackgroundJob
 from ostler.core.errors import ToolError
 from ostler.tools.bash import BashTool
 from ostler.tools.protocol.agent_call_needs import AgentCallNeeds

@@ -10,14 +10,13 @@ import msgspec
 
 from ostler.backends.agent_zero.connector_calls import OperationRunner
 from ostler.backends.agent_zero.connector_controls import COMPACT, NUDGE, ConnectorControls
-from ostler.backends.agent_zero.connector_hosts import HostWatch, read_hosts
-from ostler.backends.agent_zero.connector_server import LOGIN_HINT, ConnectorServer
+from ostler.backends.agent_zero.connector_hosts import HostWatch, offer_notices, read_hosts
+from ostler.backends.agent_zero.connector_server import ConnectorServer
 from ostler.backends.agent_zero.connector_socket import ConnectorSocket
 from ostler.backends.agent_zero.connector_turn import ConnectorTurn
 from ostler.backends.agent_zero.transport import TransportStart, TurnListener, ZeroMessage
 from ostler.core.errors import BackendError
 from ostler.core.sessions import SessionOption, SlashCommand
-from ostler.text.sanitise import sanitise
 from ostler.wire.agent_zero.connector_events import PROTOCOL, Capabilities, read_event, read_snapshot, unwrap
 from ostler.wire.agent_zero.loose_values import first_text
 from ostler.wire.agent_zero.zero_events import ZeroEvent
@@ -27,7 +26,6 @@ SNAPSHOT_SECONDS = 3.0
 IDLE_SECONDS = 5.0  # of silence, before the server is asked whether it still works, if the end may have been missed
 MAX_POST_SECONDS = 86_400.0
 MAX_ID_LENGTH = 200
-KNOWN_VERSION = "0.1"
 
 
 class ConnectorSettings(msgspec.Struct, frozen=True):
@@ -233,32 +231,13 @@ class ConnectorTransport:
         self._operations.exec_config = config if isinstance(config, dict) else {}
         if not self._is_announced:
             await self._check_hosts()
-            self._announce(answer)
+            for text, is_warning in offer_notices(self._capabilities, answer, self._settings.host, self._expected()):
+                self._listener.on_notice(text, is_warning=is_warning)
             self._is_announced = True
 
-    def _announce(self, hello: dict[str, Any]) -> None:
-        """Show what the server believes that this machine offers, and whether that is right."""
-        version = self._capabilities.version
-        if version and not f"{version}.".startswith(f"{KNOWN_VERSION}."):
-            text = (
-                f"the connector of {self._server.address} has version {sanitise(version)}, and Ostler was written for "
-                f"{KNOWN_VERSION}; update the older one if something fails"
-            )
-            self._listener.on_notice(text, is_warning=True)
-        tools = hello.get("remote_tools")
-        if not isinstance(tools, dict):
-            self._listener.on_notice(f"the server does not say which tools it may use on {self._settings.host}")
-            return
-        names = {"remote_files": "read files", "remote_file_writes": "write files", "remote_exec": "run commands"}
-        expected = dict.fromkeys(names, True) | {"remote_exec": self._settings.allow_shell}
-        offered = [label for name, label in names.items() if tools.get(name) is True]
-        server = f"Agent Zero {sanitise(self._capabilities.server_version)}".rstrip()
-        what = ", ".join(offered) or "nothing"
-        self._listener.on_notice(f"{server} may request on {self._settings.host}: {what}; your rules decide")
-        wrong = [label for name, label in names.items() if (tools.get(name) is True) is not expected[name]]
-        if wrong:
-            text = f"the server has another idea than Ostler of whether it may: {', '.join(wrong)}"
-            self._listener.on_notice(text, is_warning=True)
+    def _expected(self) -> dict[str, bool]:
+        """Return what the server should believe that this machine offers."""
+        return {"remote_files": True, "remote_file_writes": True, "remote_exec": self._settings.allow_shell}
 
     async def _check_hosts(self) -> None:
         """Find other machines that the server can use. Raises `BackendError` unless the user agrees to them."""
@@ -457,34 +436,3 @@ class ConnectorTransport:
         if self._socket is not None:
             await self._socket.aclose()
         await self._server.aclose()
-
-
-async def probe_connector(
-    server: ConnectorServer,
-    settings: ConnectorSettings,
-    start: TransportStart,
-    listener: TurnListener,
-    *,
-    has_key: bool,
-) -> ConnectorTransport | None:
-    """Return the transport, or None if the server has no connector that can be used. Raises `BackendError`.
-
-    Without a login, a server that needs one is used over the message API, if there is a key for that.
-    """
-    capabilities = await server.capabilities()
-    problem = capabilities.problem if capabilities else ""
-    if capabilities and not problem and capabilities.needs_login:
-        if not server.has_login and not has_key:
-            raise BackendError(f"Agent Zero at {server.address} needs a login", code="auth", hint=LOGIN_HINT)
-        if server.has_login:
-            await server.log_in()
-        else:
-            problem = f"it needs a login; {LOGIN_HINT}"
-    if capabilities is None or problem:
-        if problem:
-            listener.on_notice(f"the connector of {server.address} is not used: {problem}")
-        await server.aclose()
-        return None
-    transport = ConnectorTransport(server, settings, start, listener, capabilities)
-    await transport.load_choices()
-    return transport

@@ -1,17 +1,43 @@
-"""Notices tools of the agent that ran on another machine than this one."""
+"""What the server believes that this machine offers, and tools of the agent that ran on another machine."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from ostler.text.sanitise import sanitise
-from ostler.wire.agent_zero.connector_events import ConnectorEvent
+from ostler.wire.agent_zero.connector_events import Capabilities, ConnectorEvent
 from ostler.wire.agent_zero.loose_values import first_text
 
+KNOWN_VERSION = "0.1"  # of the connector
+_OFFERS = {"remote_files": "read files", "remote_file_writes": "write files", "remote_exec": "run commands"}
 _TOOLS = {"connector_file_op": "text_editor_remote", "connector_exec_op": "code_execution_remote"}
 # Results of these tools for which the server asked no machine.
 _UNANSWERED = re.compile(r"(?:text_editor_remote|code_execution_remote):|\w+ is required|session must|Unknown|provide ")
+
+
+def offer_notices(
+    capabilities: Capabilities, hello: dict[str, Any], host: str, expected: dict[str, bool]
+) -> Iterator[tuple[str, bool]]:
+    """Yield what the server believes that this machine offers, and warnings if that is wrong or versions do not fit."""
+    version = sanitise(capabilities.version)
+    if version and not f"{version}.".startswith(f"{KNOWN_VERSION}."):
+        yield (
+            f"the server's connector has version {version}, and Ostler was written for {KNOWN_VERSION}; "
+            "update the older one if something fails",
+            True,
+        )
+    tools = hello.get("remote_tools")
+    if not isinstance(tools, dict):
+        yield f"the server does not say which tools it may use on {host}", False
+        return
+    offered = [label for name, label in _OFFERS.items() if tools.get(name) is True]
+    server = f"Agent Zero {sanitise(capabilities.server_version)}".rstrip()
+    yield f"{server} may request on {host}: {', '.join(offered) or 'nothing'}; your rules decide", False
+    wrong = [label for name, label in _OFFERS.items() if (tools.get(name) is True) is not expected[name]]
+    if wrong:
+        yield f"the server has another idea than Ostler of whether it may: {', '.join(wrong)}", True
 
 
 class OtherHost(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from ostler.backends.remote.message_ids import conversation_texts, new_message_i
 from ostler.backends.remote.plan import RemotePlan
 from ostler.backends.remote.questions import ServerQuestions
 from ostler.backends.remote.requests import ChangeRequests
-from ostler.backends.remote.server import RemoteServer, ServerCapabilities
+from ostler.backends.remote.server import KnownCapabilities, RemoteServer
 from ostler.backends.remote.snapshot_view import show_missing
 from ostler.backends.remote.stream import ProtocolViolation, ServerStream
 from ostler.backends.remote.turns import FollowedTurn, RemoteTurns
@@ -66,7 +66,7 @@ class RemoteBackend:
         self._plan = plan
         self._server = server
         self._turns = RemoteTurns()
-        self._capabilities = ServerCapabilities()
+        self._capabilities = KnownCapabilities()
         self._workspace: RemoteWorkspace | None = None
         self._resumes = False
         self._model = plan.model

@@ -43,7 +43,7 @@ class ServerAddress(msgspec.Struct, frozen=True):
         return self.unix or f"{self.origin.scheme}://{self.origin.authority}{self.prefix}"
 
 
-class ServerCapabilities(Frame, frozen=True):
+class KnownCapabilities(Frame, frozen=True):
     """What a server says about itself. An older server has no such document."""
 
     server_version: str = ""
@@ -95,12 +95,12 @@ class RemoteServer:
         self._http = HttpClient(dialer)
         self._headers = list(headers)
 
-    async def capabilities(self) -> ServerCapabilities:
+    async def capabilities(self) -> KnownCapabilities:
         """Return what the server supports. Raises `BackendError` if it speaks no version of the protocol that we do."""
         document = await self._fetch("GET", CAPABILITIES)
         if document.status == 404:
-            return ServerCapabilities()
-        found = self._decode(document, ServerCapabilities)
+            return KnownCapabilities()
+        found = self._decode(document, KnownCapabilities)
         if PROTOCOL_VERSION not in found.protocol:
             spoken = ", ".join(map(str, found.protocol)) or "none"
             raise BackendError(

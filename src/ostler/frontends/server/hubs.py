@@ -118,16 +118,17 @@ class SessionHubs:
         return sum(len(hub.connections) for hub in self._hubs.values() if hub.owner == owner)
 
     def check_connections(self, hub: SessionHub) -> None:
-        """Raise `HttpError` if the session or its user has too many connections or open sessions."""
+        """Raise `HttpError` if the session or its user has too many connections or sessions in use."""
         config, owner = self.parts.config, hub.owner
         if len(hub.connections) >= config.connections_per_session:
             raise HttpError(429, "rate_limited", f"the session has {len(hub.connections)} connections already")
         if (count := self.connection_count(owner)) >= config.connections_per_user:
             raise HttpError(429, "rate_limited", f"{owner} has {count} connections already")
         if hub.session is None:
-            count = sum(other.session is not None for other in self._hubs.values() if other.owner == owner)
+            used = (other for other in self._hubs.values() if other.owner == owner and not other.is_idle)
+            count = sum(other.session is not None for other in used)
             if count >= config.open_sessions_per_user:
-                raise HttpError(429, "rate_limited", f"{owner} has {count} open sessions already")
+                raise HttpError(429, "rate_limited", f"{owner} has {count} sessions in use already")
 
     async def drain(self) -> None:
         """Close all connections and release all sessions, so that another process continues their turns."""

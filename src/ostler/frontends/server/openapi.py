@@ -5,7 +5,13 @@ from typing import Any
 import msgspec
 
 from ostler.frontends.server.chat_route import ChatBody
-from ostler.frontends.server.rest_routes import Capabilities, ForkBody, NewSession, SessionDescription, SessionPatch
+from ostler.frontends.server.rest_routes import (
+    CapabilitiesAnswer,
+    ForkBody,
+    NewSession,
+    SessionDescription,
+    SessionPatch,
+)
 from ostler.wire.client_frames import ClientFrame
 from ostler.wire.frames_shared import PROTOCOL_VERSION, SessionSnapshot
 from ostler.wire.pairing import PAIR_PATH, TOKEN_PATH, PairingReply, PairingRequest
@@ -51,7 +57,7 @@ def openapi_document() -> dict[str, Any]:
         "message": ClientFrame,
         "pairing": PairingRequest,
         "paired": PairingReply,
-        "capabilities": Capabilities,
+        "capabilities": CapabilitiesAnswer,
     }
     found, definitions = msgspec.json.schema_components(
         kinds.values(), schema_hook=lambda _: {"description": "any value"}, ref_template="#/components/schemas/{name}"

@@ -59,7 +59,7 @@ class SessionDescription(msgspec.Struct, frozen=True, rename="camel"):
     tools: tuple[str, ...] = ()
 
 
-class Capabilities(msgspec.Struct, frozen=True, rename="camel"):
+class CapabilitiesAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """What a server can do; `protocol` has the versions that it speaks."""
 
     server_version: str
@@ -121,7 +121,7 @@ class RestRoutes:
     async def capabilities(self, request: Request) -> Response:
         own_tools = self._hubs.parts.session_tools()
         return _json(
-            Capabilities(
+            CapabilitiesAnswer(
                 self._hubs.parts.version,
                 (PROTOCOL_VERSION,),
                 tuple(FEATURES),

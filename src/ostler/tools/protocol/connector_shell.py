@@ -19,7 +19,7 @@ from ostler.text.sanitise import sanitise
 from ostler.text.truncate import HeadTail
 from ostler.tools.bash import BashParams, BashTool
 from ostler.tools.protocol.protocol_tool import ProtocolTool
-from ostler.tools.protocol.shell_state import REPORTING_SCRIPT, ShellState, read_end, without_report
+from ostler.tools.protocol.shell_state import REPORTING_SCRIPT, KeptShellState, read_end, without_report
 
 MAX_SESSIONS = 16
 MAX_INPUT_CHARACTERS = 65_536
@@ -54,7 +54,7 @@ class _ShellSession:
     """One shell session: what its last command left, and the command that runs in it, if any."""
 
     def __init__(self) -> None:
-        self.state = ShellState()
+        self.state = KeptShellState()
         self.job = ""
         self.command = ""
         self.sent: list[str] = []  # text for the running command

@@ -31,7 +31,7 @@ _OWN_NAMES = re.compile(
 _DECLARATION = re.compile(r"declare (-[-A-Za-z]+) ([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 
 
-class ShellState(msgspec.Struct, frozen=True):
+class KeptShellState(msgspec.Struct, frozen=True):
     """What a shell keeps. `folder` is absolute; empty: where it started. `is_complete`: nothing was too large."""
 
     folder: str = ""
@@ -53,7 +53,7 @@ class CommandEnd(msgspec.Struct, frozen=True):
 
     output: str
     status: int
-    state: ShellState | None
+    state: KeptShellState | None
 
 
 def read_end(output: str) -> CommandEnd | None:
@@ -74,14 +74,14 @@ def without_report(output: str) -> str:
     return output.partition(f"\n{_MARK} begin\n")[0]
 
 
-def _make_state(before: str, after: str, functions: str, folder: str) -> ShellState:
+def _make_state(before: str, after: str, functions: str, folder: str) -> KeptShellState:
     folder = folder.removesuffix("\n")
     old, new = dict(_declarations(before)), dict(_declarations(after))
     changed = [_assignment(text) for name, text in new.items() if old.get(name) != text]
     removed = [f"unset {name}" for name in old if name not in new]
     if len(functions) + sum(map(len, changed)) > MAX_STATE_CHARACTERS:
-        return ShellState(folder, is_complete=False)
-    return ShellState(folder, (*removed, *changed), functions)
+        return KeptShellState(folder, is_complete=False)
+    return KeptShellState(folder, (*removed, *changed), functions)
 
 
 def _declarations(text: str) -> Iterator[tuple[str, str]]:

@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ostler.core.background_job import BackgroundJob
-from ostler.core.commands import BackgroundJobs
+from ostler.core.commands import BackgroundJob, BackgroundJobs
 from ostler.core.errors import ToolError
 
 DEFAULT_LIMIT = 1024 * 1024
