@@ -34,7 +34,7 @@ def still(monkeypatch):
     for module in (session_controller, status):
         monkeypatch.setattr(module, "elapsed", lambda seconds: "3 s")
     monkeypatch.setattr(event_feed, "strftime", lambda form, moment: "12:00:00")
-    monkeypatch.setattr(chat_screen, "SPIN_SECONDS", 3600.0)
+    monkeypatch.setattr(chat_screen, "SPIN_SECONDS", (3600.0, 3600.0))
     monkeypatch.setattr(arcade_screen, "FRAME_SECONDS", 3600.0)
 
 
