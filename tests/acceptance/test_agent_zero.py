@@ -492,9 +492,11 @@ def test_9_switch_project_profile_and_theme(terminal, ostler, models):
         time.sleep(1.5)  # an answer counts only after a pause in typing
         term.type("y\r")
         term.wait_for("● Asked first.")
+        term.wait_for("ready")
         term.type(F9)
-        term.wait_for("project")
+        term.wait_for("choose one or type a path")
         term.type(f"{other}\r")
+        term.wait_for(lambda shown: "other-proj" in shown and "choose one" not in shown and "Asked first" not in shown)
         term.wait_for("ready")
         term.type("read\r")
         term.wait_for("● Read it.")
