@@ -13,7 +13,7 @@ from ostler.testing.zero_server import ZeroAnswer, zero_json, zero_lines, zero_r
 F4 = "\x1bOS"
 F9 = "\x1b[20~"
 
-req, missing = pytest.mark.req, pytest.mark.missing
+req = pytest.mark.req
 
 
 def verdict(ostler, *call):
@@ -42,7 +42,6 @@ def final(text):
     return {"type": "final_response", "content": text}
 
 
-SCREEN = "the full-screen client"
 
 
 # 5 External API
