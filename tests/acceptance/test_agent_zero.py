@@ -450,7 +450,7 @@ def test_9_live_feed_and_status(terminal, models):
         term.type("go\r")
         term.wait_for("● It is done.")
         term.wait_for("prompt: go")
-        term.wait_for("turn done")
+        term.wait_for("done in")
 
 
 @req("TU-2")
