@@ -232,6 +232,48 @@ def test_closed_terminal_ends_the_client(tui, models):
         assert term.process.wait(30) == 129
 
 
+IGNORING = """
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+from ostler.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.req("TU-1")
+@pytest.mark.parametrize("ignored", [False, True])
+def test_closed_terminal_ends_the_client_while_text_streams(tui, models, ignored):
+    """Also if the signal is ignored, as after `nohup`: then only reading and writing fail."""
+    long = "".join(f"word {number} " for number in range(20_000))
+    with models.playing(text(long, chunks=20_000).with_pause(0.001)) as server:
+        term = tui(server, code=IGNORING if ignored else "")
+        ask(term, "talk", "word 400 ")
+        term.hang_up()
+        assert term.process.wait(3) == 129
+
+
+BLOCKED = """
+import sys, threading
+from ostler.frontends.tui.transcript.view import TranscriptView
+def page(self, direction):
+    self.app.write_terminal("blocked now")
+    threading.Event().wait()
+TranscriptView.page = page
+from ostler.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.req("TU-1")
+def test_closed_terminal_ends_a_client_whose_loop_is_blocked(tui, models):
+    with models.playing() as server:
+        term = tui(server, code=BLOCKED)
+        term.type("\x1b[5~")
+        wait_for_raw(term, b"blocked now")
+        term.hang_up()
+        assert term.process.wait(3) == 129
+
+
 CRASHING = """
 import sys
 from ostler.frontends.tui.transcript.view import TranscriptView
