@@ -57,7 +57,7 @@ def ask(term, prompt, wanted):
 def test_answer_and_code_blocks_are_copied_with_the_clipboard_sequence(tui, models):
     with models.playing(text(ANSWER)) as server:
         term = tui(server)
-        ask(term, "talk", "turn done")
+        ask(term, "talk", "done in")
         term.type(ALT_C)
         term.wait_for("copied the answer")
         term.type(ALT_K)
@@ -72,7 +72,7 @@ def test_text_that_is_too_long_for_the_clipboard_is_written_to_a_file(tui, model
     long = "\n".join(f"line {number} of a long answer" for number in range(3000))
     with models.playing(text(long)) as server:
         term = tui(server, env={"TMPDIR": str(tmp_path)}, columns=160)
-        ask(term, "talk", "turn done")
+        ask(term, "talk", "done in")
         term.type(ALT_C)
         shown = term.wait_for("written to")
     (file,) = tmp_path.glob("ostler-copy-*.md")
@@ -91,7 +91,7 @@ def test_copied_text_is_in_the_buffer_of_tmux(tmux, models):
         term.wait_for("ready")
         term.type("talk")
         term.press("Enter")
-        term.wait_for("turn done")
+        term.wait_for("done in")
         term.press("M-c")
         term.wait_for("copied the answer")
         assert term("show-buffer") == ANSWER
@@ -131,7 +131,7 @@ def place_of(term, words):
 def test_text_that_is_selected_with_the_mouse_is_copied(tui, models):
     with models.playing(text(ANSWER)) as server:
         term = tui(server)
-        ask(term, "talk", "turn done")
+        ask(term, "talk", "done in")
         term.wait_for("ls -l")
         x, y = place_of(term, "Some words")
         drag(term, (x + 5, y), (x + 9, y))
@@ -151,7 +151,7 @@ def test_wheel_scrolls_and_a_click_unfolds(tui, models):
     replies = [calls([("bash", {"command": "seq 50"})]), text(long)]
     with models.playing(*replies) as server:
         term = tui(server, "--allow", "bash:*")
-        ask(term, "talk", "turn done")
+        ask(term, "talk", "done in")
         term.wait_for("item 59")
         for _ in range(30):
             term.type("\x1b[<64;10;10M")
@@ -168,12 +168,12 @@ def test_terminal_cursor_is_at_the_caret_while_text_streams(tui, models):
         term = tui(server)
         term.type("talk\r")
         term.type("日本")
-        column, row = 1 + 4, 22
+        column, row = 2 + 4, 22
         for number in range(10, 60, 10):
             term.wait_for(f"line {number} of")
             term.wait_for(lambda _: (term.screen.cursor.x, term.screen.cursor.y) == (column, row))
-        term.wait_for("turn done")
-    frames = term.raw.split(b"line 59 of")[0].split(b"\x1b[23;6H")
+        term.wait_for("done in")
+    frames = term.raw.split(b"line 59 of")[0].split(b"\x1b[23;7H")
     assert len(frames) > 5, "the cursor is placed after every frame"
 
 
@@ -181,7 +181,7 @@ def test_terminal_cursor_is_at_the_caret_while_text_streams(tui, models):
 def test_no_color_writes_no_colours_anywhere(tui, models):
     with models.playing(text(ANSWER)) as server:
         term = tui(server, "--leave-transcript", env={"NO_COLOR": "1"})
-        ask(term, "talk", "turn done")
+        ask(term, "talk", "done in")
         term.type(F10)
         term.leave()
     assert b"\x1b[7m" in term.raw, "the cursor is shown without colours"
@@ -193,7 +193,7 @@ def test_no_color_writes_no_colours_anywhere(tui, models):
 def test_ctrl_z_suspends_and_everything_is_drawn_again_afterwards(tui, models):
     with models.playing(text(ANSWER)) as server:
         term = tui(server, below_a_shell=True)
-        ask(term, "talk", "turn done")
+        ask(term, "talk", "done in")
         term.wait_for(lambda shown: "ls -l" in shown and " ready " in shown)
         before = [row.rstrip() for row in term.screen.display]
         term.type(CTRL_Z)
@@ -202,7 +202,7 @@ def test_ctrl_z_suspends_and_everything_is_drawn_again_afterwards(tui, models):
         assert term.raw.endswith((b"\x1b[?1004l", b"\x1b[?1006l")) and LEFT in term.raw
         term.screen.reset()
         os.kill(pid, signal.SIGCONT)
-        term.wait_for("turn done")
+        term.wait_for("done in")
         term.wait_for(lambda _: [row.rstrip() for row in term.screen.display] == before)
         term.type("x\x7f")
         term.type(F10)
@@ -319,7 +319,7 @@ def test_transcript_is_left_in_the_scrollback_if_wanted(tui, models):
     long = "\n".join(f"row {number}." for number in range(100))
     with models.playing(text(long)) as server:
         term = tui(server, "--leave-transcript")
-        ask(term, "talk", "turn done")
+        ask(term, "talk", "done in")
         term.type(F10)
         term.leave()
     left = re.sub(rb"\x1b\[[\d;?<]*[a-zA-Z]", b"", term.raw.split(LEFT)[1]).decode()
@@ -455,5 +455,5 @@ def test_slow_connection_gets_few_frames(tui, models):
             ask(term, "talk", "line 2 of")
             before = len(term.raw)
             term.wait_for("line 97 of")
-        frames[name] = term.raw[before:].count(b"\x1b[23;2H")  # the cursor is placed after each frame
+        frames[name] = term.raw[before:].count(b"\x1b[23;3H")  # the cursor is placed after each frame
     assert frames["slow"] < 0.6 * frames["usual"], frames
