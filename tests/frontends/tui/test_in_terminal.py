@@ -168,12 +168,12 @@ def test_terminal_cursor_is_at_the_caret_while_text_streams(tui, models):
         term = tui(server)
         term.type("talk\r")
         term.type("日本")
-        column, row = 1 + 4, 22
+        column, row = 2 + 4, 22
         for number in range(10, 60, 10):
             term.wait_for(f"line {number} of")
             term.wait_for(lambda _: (term.screen.cursor.x, term.screen.cursor.y) == (column, row))
         term.wait_for("done in")
-    frames = term.raw.split(b"line 59 of")[0].split(b"\x1b[23;6H")
+    frames = term.raw.split(b"line 59 of")[0].split(b"\x1b[23;7H")
     assert len(frames) > 5, "the cursor is placed after every frame"
 
 
@@ -184,7 +184,7 @@ def test_no_color_writes_no_colours_anywhere(tui, models):
         ask(term, "talk", "done in")
         term.type(F10)
         term.leave()
-    assert b"\x1b[7m" in term.raw, "the cursor is shown without colours"
+    assert re.search(rb"\x1b\[(?:\d;)*7m", term.raw), "the cursor is shown without colours"
     assert not COLOUR.search(term.raw)
     assert term.raw.split(LEFT)[1].decode().count("print(1)") == 1
 
@@ -230,6 +230,48 @@ def test_closed_terminal_ends_the_client(tui, models):
         models.wait(server.wait_for_requests(1))
         term.hang_up()
         assert term.process.wait(30) == 129
+
+
+IGNORING = """
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+from ostler.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.req("TU-1")
+@pytest.mark.parametrize("ignored", [False, True])
+def test_closed_terminal_ends_the_client_while_text_streams(tui, models, ignored):
+    """Also if the signal is ignored, as after `nohup`: then only reading and writing fail."""
+    long = "".join(f"word {number} " for number in range(20_000))
+    with models.playing(text(long, chunks=20_000).with_pause(0.001)) as server:
+        term = tui(server, code=IGNORING if ignored else "")
+        ask(term, "talk", "word 400 ")
+        term.hang_up()
+        assert term.process.wait(3) == 129
+
+
+BLOCKED = """
+import sys, threading
+from ostler.frontends.tui.transcript.view import TranscriptView
+def page(self, direction):
+    self.app.write_terminal("blocked now")
+    threading.Event().wait()
+TranscriptView.page = page
+from ostler.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.req("TU-1")
+def test_closed_terminal_ends_a_client_whose_loop_is_blocked(tui, models):
+    with models.playing() as server:
+        term = tui(server, code=BLOCKED)
+        term.type("\x1b[5~")
+        wait_for_raw(term, b"blocked now")
+        term.hang_up()
+        assert term.process.wait(3) == 129
 
 
 CRASHING = """
@@ -413,5 +455,5 @@ def test_slow_connection_gets_few_frames(tui, models):
             ask(term, "talk", "line 2 of")
             before = len(term.raw)
             term.wait_for("line 97 of")
-        frames[name] = term.raw[before:].count(b"\x1b[23;2H")  # the cursor is placed after each frame
+        frames[name] = term.raw[before:].count(b"\x1b[23;3H")  # the cursor is placed after each frame
     assert frames["slow"] < 0.6 * frames["usual"], frames

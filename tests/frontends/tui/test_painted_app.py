@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from textual import _compositor
 from textual.app import App
+from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Region
 from textual.strip import Strip
@@ -16,7 +17,8 @@ import ostler.frontends.tui
 from ostler.frontends.tui import painted_app
 
 SOURCE = Path(ostler.frontends.tui.__file__).parent
-CHANGED = "Textual changed: adapt painted_app.py, then this test and the pinned version"
+CHANGED = "Textual changed: adapt painted_app.py and terminal_driver.py, then this test and the pinned version"
+INTERNAL = r"from textual[\w.]*\._\w+ import|from textual\.(_|drivers)|\._driver\b|\._compositor\b"
 
 
 def parameters(function):
@@ -41,15 +43,15 @@ def test_internal_names_are_as_expected():
     assert "renderable.render_segments(console)" in source and "cursor_position" in source, CHANGED
     assert "_driver" in vars(App(None)) and parameters(LinuxDriver._enable_mouse_support) == ["self"], CHANGED
     assert "self._mouse" in inspect.getsource(LinuxDriver._disable_mouse_support), CHANGED
+    assert "WriterThread(self._file)" in inspect.getsource(LinuxDriver.start_application_mode), CHANGED
+    assert "while not self.exit_event.is_set()" in inspect.getsource(LinuxDriver.run_input_thread), CHANGED
+    assert {"fileno", "input_tty"} <= set(LinuxDriver.__init__.__code__.co_names), CHANGED
+    assert {"_app", "_loop"} <= set(Driver.__init__.__code__.co_names), CHANGED
 
 
 def test_no_other_module_uses_internal_modules_of_textual():
-    used = [
-        path.name
-        for path in SOURCE.rglob("*.py")
-        if re.search(r"from textual[\w.]*\._\w+ import|from textual\._|\._driver\b|\._compositor\b", path.read_text())
-    ]
-    assert used == ["painted_app.py"]
+    used = [path.name for path in SOURCE.rglob("*.py") if re.search(INTERNAL, path.read_text())]
+    assert sorted(used) == ["painted_app.py", "terminal_driver.py"]
 
 
 @pytest.mark.req("TU-7")

@@ -140,6 +140,9 @@ class FullScreenApp(PaintedApp):
             self._is_leaving = True
             start_work(self, partial(self._leave, chat_exit), "leave")
 
+    def end_without_terminal(self, status: int) -> None:
+        self.leave(ChatExit(status))
+
     def _on_leave(self, live: LiveSession, chat_exit: ChatExit) -> None:
         if live is self.live.shown:
             self.leave(chat_exit)

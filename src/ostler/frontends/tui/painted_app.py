@@ -1,8 +1,8 @@
 """An app that writes to the terminal only what changed.
 
-This is the only module that uses names of Textual which are not documented, because there is no documented way to see
-the rows of a frame before they are written. They are those of the version that `pyproject.toml` pins;
-`tests/frontends/tui/test_painted_app.py` fails if they change.
+This module and `terminal_driver.py` are the only ones that use names of Textual which are not documented, because there
+is no documented way to see the rows of a frame before they are written. They are those of the version that
+`pyproject.toml` pins; `tests/frontends/tui/test_painted_app.py` fails if they change.
 """
 
 import os
@@ -13,9 +13,11 @@ from rich.color import ColorSystem
 from rich.console import Console, RenderableType
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.app import App
+from textual.driver import Driver
 from textual.screen import Screen
 from textual.strip import Strip
 
+from ostler.frontends.tui.terminal_driver import TerminalDriver
 from ostler.frontends.tui.terminal_painter import Piece, TerminalPainter, erases_with_colour
 
 COLOUR_SYSTEMS = {"standard": ColorSystem.STANDARD, "256": ColorSystem.EIGHT_BIT, "truecolor": ColorSystem.TRUECOLOR}
@@ -37,6 +39,13 @@ class PaintedApp(App[int]):
         self._painter = TerminalPainter(erases_with_colour=erases_with_colour())
         self.has_mouse = True
         self._is_suspended = False
+
+    def get_driver_class(self) -> type[Driver]:
+        return TerminalDriver
+
+    def end_without_terminal(self, status: int) -> None:
+        """End the app, because the terminal is gone."""
+        self.exit(status)
 
     def on_mount(self) -> None:
         self.app_suspend_signal.subscribe(self, lambda _: self._suspend_painting())
