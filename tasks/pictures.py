@@ -145,8 +145,10 @@ def _playing(replies: Sequence[ScriptedReply]) -> Iterator[str]:
     try:
         yield server.base_url
     finally:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
+        loop.close()
 
 
 def words(svg: str) -> list[str]:
