@@ -188,7 +188,13 @@ class ActiveAgent:
     def _without_writes(self, policy: Policy) -> Policy:
         """Allow commands only in the read-only sandbox, or where a rule of the user allows them."""
         profile: Profile = "balanced" if PROFILES[policy.profile].allows else policy.profile
-        return msgspec.structs.replace(policy, profile=profile, allow_sandboxed=self.shell is not None)
+        has_shell = self.shell is not None
+        return msgspec.structs.replace(
+            policy,
+            profile=profile,
+            allow_sandboxed=policy.allow_sandboxed and has_shell,
+            allow_sandboxed_by_default=has_shell,
+        )
 
     def _find(self, name: str) -> AgentDefinition:
         """Return an agent that the user, or for a child its parent, can select; the active one for an empty name."""
