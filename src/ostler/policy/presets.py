@@ -4,7 +4,6 @@ from ostler.core.permission import Rule
 from ostler.core.tool_declarations import ToolDeclaration, tool_names
 from ostler.policy.permission_rules import EDITING_TOOLS
 
-
 READ_ONLY_AGENT = "read-only agent"
 _BUILT_IN_ORIGINS = ("built-in", READ_ONLY_AGENT)
 
