@@ -16,7 +16,7 @@ from ostler.policy.verdict import Policy, evaluate_permission, evaluate_read_onl
 from ostler.processes import bubblewrap, landlock
 from ostler.testing.session_fixture import open_test_session
 from ostler.tools.bash import BashParams, BashTool
-from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
+from ostler.workspace.session_workspace import CREDENTIAL_PATHS, SessionShell, SessionWorkspace
 from ostler.workspace.write_denials import mentions_denied_write
 
 pytestmark = pytest.mark.req("PM-11")
@@ -134,6 +134,21 @@ async def test_job_in_the_background_is_read_only(chat, tmp_path):
 async def test_guards_still_ask_before_anything_runs(chat, command, arguments):
     assert (await chat.call(command, DENY, **arguments)).status == "denied"
     assert chat.effects() == []
+
+
+@pytest.mark.req("SH-8")
+async def test_command_cannot_read_stored_credentials(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in CREDENTIAL_PATHS:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("stored credential")
+    (tmp_path / "notes").write_text("plain text")
+    chat = await open_chat(tmp_path)
+    result = await chat.call("python3 --version; grep -rhs . .")
+    assert "plain text" in result.for_model and "stored credential" not in result.for_model
+    assert chat.asked == []
+    await chat.session.aclose()
 
 
 @pytest.mark.parametrize(
