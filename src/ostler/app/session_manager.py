@@ -115,7 +115,7 @@ class LocalSessionManager:
         mcp = None if tools else make_mcp_source(project, request.mcp_servers, interactive=request.interactive)
         spawner = self._make_spawner(project, access, own, store, budget, mcp) if own and task_agents else None
         undo: SessionUndo | None = None
-        if workspace and self._may_change(request):
+        if workspace and self._may_change(project, request, access):
             from ostler.app.workspace import make_undo
 
             undo = make_undo(project, self._options, own)
@@ -182,9 +182,12 @@ class LocalSessionManager:
         )
         return ActiveAgent(project.agents, policy, self._options, workspace.shell if workspace else None)
 
-    def _may_change(self, request: OpenSessionRequest) -> bool:
-        """Return whether the session may change files; an agent with its own tools may always do so."""
-        return backend_kind(request.backend).runs_own_tools or request.interactive or self._options.write
+    def _may_change(self, project: Project, request: OpenSessionRequest, access: ActiveAgent) -> bool:
+        """Return whether the session may change files: with tools of the agent itself, the user, a flag or a rule."""
+        if backend_kind(request.backend).runs_own_tools or request.interactive or request.resume:
+            return True
+        flags = self._options.write or self._options.allow or self._options.mode
+        return bool(flags) or access.has_permissions() or bool(project.grants().rules())
 
     async def _choose_model(self, project: Project) -> ModelChoice:
         if project.root not in self._models:
