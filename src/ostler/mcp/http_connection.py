@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
@@ -200,7 +200,10 @@ class HttpConnection:
         if method == INITIALIZE:
             self._session_id = response.headers.get("mcp-session-id", "")[:500]
         if not _is_event_stream(response):
-            return exchange.take_response(_decode(_masked(await _read_body(response), exchange.secret)))
+            frames = _decode_all(_masked(await _read_body(response), exchange.secret))
+            if (answer := self._find_answer(frames, exchange)) is None:
+                raise BackendError(f"{self._name} answered another request", code="protocol")
+            return exchange.take_response(answer)
         frame = await self._read_events(response, exchange)
         for _ in range(MAX_RESUMES if self._legacy_version else 0):
             if frame is not None or not exchange.last_event_id:
@@ -239,15 +242,22 @@ class HttpConnection:
         splitter = SseSplitter(MAX_BODY_BYTES)
         try:
             async for frame in _iter_frames(response, splitter, exchange.secret):
-                if "method" in frame:
-                    self._handle_message(frame, exchange)
-                elif frame.get("id") == exchange.request_id:
-                    return frame
+                if answer := self._find_answer([frame], exchange):
+                    return answer
         except BackendError as error:
             if error.fault.code not in ("closed", "malformed"):
                 raise
         finally:
             exchange.note_position(splitter)
+        return None
+
+    def _find_answer(self, frames: Iterable[dict[str, Any]], exchange: "_Exchange") -> dict[str, Any] | None:
+        """Return the response to a request; other messages before it are handled. An error may have no id."""
+        for frame in frames:
+            if "method" in frame:
+                self._handle_message(frame, exchange)
+            elif frame.get("id") == exchange.request_id or (frame.get("id") is None and "error" in frame):
+                return frame
         return None
 
     async def _read_rest(self, exchange: "_Exchange") -> dict[str, Any] | None:
@@ -391,7 +401,8 @@ async def _iter_frames(
         async for data in response.iter_data():
             for event in splitter.feed(data):
                 if event.strip():
-                    yield _decode(_masked(event, secret))
+                    for frame in _decode_all(_masked(event, secret)):
+                        yield frame
     except EventTooLongError:
         raise BackendError("the server sent an oversized event", code="protocol") from None
 
@@ -413,13 +424,20 @@ def _masked(data: bytes, secret: bytes) -> bytes:
 
 
 def _decode(data: bytes) -> dict[str, Any]:
+    frames = _decode_all(data)
+    return frames[0] if frames else {}
+
+
+def _decode_all(data: bytes) -> list[dict[str, Any]]:
+    """Return the messages in a body or an event; version 2025-03-26 allows several. Raises `BackendError`."""
     try:
-        frame = decode(data)
+        value = decode(data)
     except InvalidJsonLine:
         raise BackendError("the server's answer is not JSON", code="protocol") from None
-    if not isinstance(frame, dict):
+    frames = value if isinstance(value, list) else [value]
+    if not all(isinstance(frame, dict) for frame in frames):
         raise BackendError("the server's answer is not an object", code="protocol")
-    return frame
+    return frames
 
 
 async def connect_http(
