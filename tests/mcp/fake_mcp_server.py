@@ -12,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-MODES = ["ok", "exit", "never", "garbage", "flood", "pages", "mute", "endless", "relist", "deep", "stubborn", "eager", "picky"]
+MODES = ["ok", "exit", "never", "garbage", "flood", "pages", "mute", "endless", "relist", "deep", "stubborn", "eager"]
+MODES += ["picky"]
 parser = argparse.ArgumentParser()
 parser.add_argument("--era", default="both", choices=["modern", "legacy", "both", "silent", "fragile"])
 parser.add_argument("--mode", default="ok", choices=MODES)

@@ -1,4 +1,4 @@
-"""Messages of servers with any JSON value in any place: they are used, shortened or refused, and never cause an error."""
+"""Messages of servers with any JSON value in any place: used, shortened or refused, and never an internal error."""
 
 import asyncio
 
