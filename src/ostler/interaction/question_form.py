@@ -154,10 +154,9 @@ def _parse_choice(text: str, choices: list[tuple[object, str]]) -> object:
 
 def _parse_number(text: str, kind: str) -> float:
     try:
-        value = msgspec.json.decode(text)
+        value: Any = msgspec.json.decode(text)
     except msgspec.DecodeError:
         value = None
-    if isinstance(value, bool) or not isinstance(value, NUMBER_TYPES[kind]):
-        raise ValueError("enter a whole number" if kind == "integer" else "enter a number")
-    number: float = value
-    return number
+    if isinstance(value, int | float) and not isinstance(value, bool) and isinstance(value, NUMBER_TYPES[kind]):
+        return value
+    raise ValueError("enter a whole number" if kind == "integer" else "enter a number")
