@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -35,7 +35,11 @@ class RemoteParts(msgspec.Struct, frozen=True):
 
 
 async def make_remote_parts(
-    project: Project, request: OpenSessionRequest, options: RunOptions, tools: ToolRunner
+    project: Project,
+    request: OpenSessionRequest,
+    options: RunOptions,
+    tools: ToolRunner,
+    changed_files: Callable[[], Awaitable[Sequence[str]]],
 ) -> RemoteParts:
     """Build the backend for `remote`, `remote:URL`, `remote:NAME` or `remote:unix:FILE`. Raises `OstlerError`."""
     target = request.backend.removeprefix(REMOTE).removeprefix(":")
@@ -49,9 +53,31 @@ async def make_remote_parts(
         options.model.get("model", ""),
         address.session_id,
         restore=texts.restore,
+        checks=FolderChecks(project, changed_files) if project.settings.config.validation.enabled else None,
     )
     server = RemoteServer(address, known.dialer(os.environ), known.headers())
     return RemoteParts(f"{REMOTE}:{known.url}", RemoteBackend(plan, server), texts)
+
+
+class FolderChecks:
+    """The checks after edits of the folder on this machine."""
+
+    def __init__(self, project: Project, changed_files: Callable[[], Awaitable[Sequence[str]]]) -> None:
+        """`changed_files` returns the files that changed since it was last called, whatever changed them."""
+        self.seconds = project.settings.config.validation.timeout_ms / 1000
+        self._knowledge = project.knowledge
+        self._changed_files = changed_files
+
+    async def find(self, edited: Sequence[str], *, others: bool) -> Sequence[str]:
+        from ostler.knowledge.checks import is_build_output
+
+        if not self._knowledge.has_checks():
+            return ()
+        changed = await self._changed_files() if others else ()
+        return self._knowledge.checks([*edited, *(path for path in changed if not is_build_output(path))])
+
+    async def forget_changes(self) -> None:
+        await self._changed_files()
 
 
 async def _find(target: str) -> tuple[KnownServer, ServerAddress]:
@@ -88,6 +114,7 @@ def describe_workspace(project: Project) -> RemoteWorkspace:
     return RemoteWorkspace(
         _fitting([WorkspaceSection(section.name, section.text, section.origin) for section in sections]),
         tuple(_agent(agent) for agent in project.agents.values() if agent.user_selectable or agent.accepts_tasks),
+        project.settings.config.validation.enabled,
     )
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,15 +14,19 @@ from ostler.core.display import Display, DisplayText
 from ostler.core.errors import ToolError
 from ostler.core.events import ToolProgress, ToolsChanged, ToolStarted
 from ostler.core.protocols import BackendContext, ToolRunner
-from ostler.core.tools import CALLS_THAT_CANNOT_RUN, ToolCall, ToolResult, ToolSpec
+from ostler.core.tools import CALLS_THAT_CANNOT_RUN, NO_CHECKS, FoundChecks, ToolCall, ToolResult, ToolSpec
 from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.host_link import HostLink
 from ostler.frontends.server.rate_limit import RateLimit
 from ostler.frontends.server.schema_check import find_mismatch
 from ostler.text.truncate import truncate_middle
 from ostler.wire.client_frames import ToolProgressMessage, ToolResultMessage
+from ostler.wire.frames_shared import PROJECT_CHECKS
 
 log = logging.getLogger("ostler.server")
+FIND_CHECKS_SECONDS = 120.0
+MAX_CHECKS = 20
+MAX_CHECK_LENGTH = 4000
 
 
 class RemoteTools:
@@ -88,6 +93,19 @@ class RemoteTools:
         finally:
             self._log(call, result, began, context)
         return result
+
+    async def find_checks(self) -> FoundChecks:
+        """Ask the host which of its project's checks the edits of this turn need. Raises `ToolError`."""
+        if not self._link.answers_checks or not await self._link.wait_connected():
+            return NO_CHECKS
+        call = ToolCall(f"{PROJECT_CHECKS}-{os.urandom(8).hex()}", PROJECT_CHECKS, {}, origin="validation")
+        try:
+            answer = await self._link.run(call, self._trace(), FIND_CHECKS_SECONDS)
+        finally:
+            self._link.close_call(call.id)
+        if isinstance(answer, str):
+            raise ToolError(f"the edits were not checked: {answer}", code="unchecked")
+        return _read_checks(answer.data)
 
     def _session_specs(self) -> dict[str, ToolSpec]:
         """Return the tools that the host declared as the session's and that the server has."""
@@ -169,6 +187,16 @@ class RemoteTools:
             "trace": self._trace(),
         }
         log.info("tool call", extra={"session": getattr(context, "id", ""), "fields": fields})
+
+
+def _read_checks(data: Any) -> FoundChecks:
+    """Return the checks in the host's answer, without what cannot be one."""
+    try:
+        found = msgspec.convert(data or {}, FoundChecks)
+    except msgspec.ValidationError:
+        return NO_CHECKS
+    commands = [command for command in found.commands if 0 < len(command) <= MAX_CHECK_LENGTH]
+    return FoundChecks(tuple(commands[:MAX_CHECKS]), min(max(found.seconds, 1.0), 3600.0))
 
 
 def _was_started(call_id: str, context: BackendContext) -> bool:
