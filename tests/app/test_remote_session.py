@@ -7,7 +7,7 @@ import pytest
 from tests.loop_server import LoopServer
 
 import ostler as package
-from ostler.core.events import Notice, ToolCalled, ToolFinished
+from ostler.core.events import ChildEnded, ChildStarted, Notice, ToolCalled, ToolFinished
 from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 
 CHECK = "python3 -c 'import ast; ast.parse(open(\"a.py\").read())'"
@@ -100,3 +100,43 @@ async def test_check_asks_like_a_local_one(serve):
         turn = await conversation.run("write a.py")
     assert [result.status for result in checks(turn)] == ["denied"]
     assert "asked by" in str(asked[-1].preview)
+
+
+TASK = ScriptedCall("task", {"prompt": "write a.py", "agent": "general", "title": "write"})
+
+
+@pytest.mark.req("EN-4", "SV-6")
+async def test_subagent_runs_on_the_server_and_its_tools_on_the_client(serve, tmp_path):
+    model = ScriptedModel(
+        [ScriptedLine(calls=(TASK,)), write("x = 1\n"), ScriptedLine("written"), ScriptedLine("all done")]
+    )
+    async with serve(model) as open_session, open_session(ask=allow) as conversation:
+        turn = await conversation.run("have it written")
+    model.finish()
+    assert (tmp_path / "work" / "a.py").read_text() == "x = 1\n"
+    assert turn.answer == "all done"
+    kinds = [type(event) for event in turn.events if isinstance(event, ChildStarted | ChildEnded)]
+    assert kinds == [ChildStarted, ChildEnded]
+    assert "task" not in [spec.name for spec in model.requests[1].tools]
+
+
+@pytest.mark.req("EN-4", "PM-5", "SV-6")
+@pytest.mark.invariant("P3")
+async def test_agents_of_the_client_are_used_with_their_rules(serve, tmp_path):
+    definition = {
+        "mode": "subagent",
+        "description": "Reviews.",
+        "prompt": "You review.",
+        "permission": {"edit": "deny"},
+    }
+    task = ScriptedCall("task", {"prompt": "look", "agent": "reviewer", "title": "look"})
+    model = ScriptedModel(
+        [ScriptedLine(calls=(task,)), write("x = 1\n"), ScriptedLine("looked"), ScriptedLine("all done")]
+    )
+    async with serve(model, agent={"reviewer": definition}) as open_session, open_session(ask=allow) as conversation:
+        turn = await conversation.run("review")
+    model.finish()
+    assert turn.answer == "all done"
+    assert "You review." in str(model.requests[1])
+    assert "reviewer: Reviews." in str(model.requests[0].tools)
+    assert not (tmp_path / "work" / "a.py").exists()

@@ -24,6 +24,7 @@ from ostler.wire.frames_shared import HostInfo, RemoteWorkspace, WorkspaceSectio
 
 HOST_ID_FILE = "tool_host_id"
 MAX_SECTIONS_BYTES = 1_000_000
+MAX_AGENTS_BYTES = 500_000
 
 
 class RemoteParts(msgspec.Struct, frozen=True):
@@ -113,7 +114,7 @@ def describe_workspace(project: Project) -> RemoteWorkspace:
     sections = knowledge.prompt_sections("", with_skills=knowledge.has_skills())[1:]
     return RemoteWorkspace(
         _fitting([WorkspaceSection(section.name, section.text, section.origin) for section in sections]),
-        tuple(_agent(agent) for agent in project.agents.values() if agent.user_selectable or agent.accepts_tasks),
+        _fitting_agents([_agent(agent) for agent in project.agents.values() if agent.accepts_tasks]),
         project.settings.config.validation.enabled,
     )
 
@@ -128,6 +129,16 @@ def _fitting(sections: Sequence[WorkspaceSection]) -> tuple[WorkspaceSection, ..
     return tuple(kept)
 
 
+def _fitting_agents(agents: Sequence[dict[str, object]]) -> tuple[dict[str, object], ...]:
+    kept, left = [], MAX_AGENTS_BYTES
+    for agent in agents:
+        if (size := len(msgspec.json.encode(agent))) <= left:
+            kept.append(agent)
+            left -= size
+    return tuple(kept)
+
+
 def _agent(agent: AgentDefinition) -> dict[str, object]:
-    fields: dict[str, object] = {"name": agent.name, "description": agent.description, "mode": agent.mode}
+    """Return what the server needs to run an agent; it has models of its own."""
+    fields = {**msgspec.to_builtins(agent), "model": "", "origin": ""}
     return {name: value for name, value in fields.items() if value}

@@ -26,11 +26,15 @@ from ostler.wire.frames_shared import PROJECT_CHECKS
 log = logging.getLogger("ostler.server")
 FIND_CHECKS_SECONDS = 120.0
 MAX_CHECKS = 20
+CHILD_TOOL = "task"  # a child session cannot start children
 MAX_CHECK_LENGTH = 4000
 
 
 class RemoteTools:
-    """Implements `ToolRunner`. `session_tools` runs tools that act on the session, on the server."""
+    """Implements `ToolRunner`. `session_tools` runs tools that act on the session, on the server.
+
+    A child session has its own, with the limits of its parent.
+    """
 
     def __init__(
         self,
@@ -46,19 +50,29 @@ class RemoteTools:
         self._calls = RateLimit(config.calls_per_minute)
         self._bytes = RateLimit(config.bytes_per_minute)
         self._context: BackendContext | None = None
+        self._id_prefix = ""
+        self._is_offered: Callable[[str], bool] = lambda tool: True
+
+    def for_child(self, is_offered: Callable[[str], bool]) -> "RemoteTools":
+        """Return the tools for a child session, whose calls the host must be able to tell from those of others."""
+        child = RemoteTools(self._link, self._config, self._session_tools, self._trace)
+        child._calls, child._bytes = self._calls, self._bytes
+        child._id_prefix = f"child-{os.urandom(6).hex()}-"
+        child._is_offered = lambda tool: tool != CHILD_TOOL and is_offered(tool)
+        return child
 
     async def open(self, context: BackendContext) -> None:
         self._context = context
-        if self._session_tools:
+        if self._session_tools and not self._id_prefix:
             await self._session_tools.open(context)
 
     def specs(self) -> Sequence[ToolSpec]:
         own = self._session_specs()
-        return [own.get(spec.name, spec) for spec in self._link.tools.values()]
+        return [own.get(spec.name, spec) for spec in self._link.tools.values() if self._is_offered(spec.name)]
 
     async def aclose(self) -> None:
         self._context = None
-        if self._session_tools:
+        if self._session_tools and not self._id_prefix:
             await self._session_tools.aclose()
 
     def report_change(self) -> None:
@@ -111,16 +125,20 @@ class RemoteTools:
         """Return the tools that the host declared as the session's and that the server has."""
         if not self._session_tools:
             return {}
-        declared = {spec.name for spec in self._link.tools.values() if spec.runs_in == "session"}
-        return {spec.name: spec for spec in self._session_tools.specs() if spec.name in declared}
+        declared = {spec.name: spec for spec in self._link.tools.values() if spec.runs_in == "session"}
+        return {
+            spec.name: msgspec.structs.replace(spec, description=declared[spec.name].description or spec.description)
+            for spec in self._session_tools.specs()
+            if spec.name in declared and self._is_offered(spec.name)
+        }
 
     def _check(self, call: ToolCall) -> ToolSpec:
         """Return the tool of a call that may be forwarded. Raises `ToolError` for the model."""
         spec = self._link.tools.get(call.tool)
-        if spec is None:
+        if spec is None or not self._is_offered(call.tool):
             if call.tool in CALLS_THAT_CANNOT_RUN and not call.arguments:
                 raise ToolError(CALLS_THAT_CANNOT_RUN[call.tool], code="bad_call")
-            names = ", ".join(sorted(self._link.tools)) or "none"
+            names = ", ".join(sorted(spec.name for spec in self.specs())) or "none"
             raise ToolError(f"there is no tool {call.tool!r:.60}; available: {names}", code="unknown_tool")
         if call.raw.strip() and not call.arguments and not _is_empty_object(call.raw):
             raise ToolError(f"the arguments of {call.tool} are not a JSON object", code="bad_arguments")
@@ -143,20 +161,21 @@ class RemoteTools:
                 raise ToolError(text, code="rate_limited")
 
     async def _run_on_host(self, call: ToolCall, effects: bool) -> ToolResult:
+        sent = msgspec.structs.replace(call, id=f"{self._id_prefix}{call.id}")
         try:
-            answer = await self._link.run(call, self._trace(), self._config.call_timeout)
+            answer = await self._link.run(sent, self._trace(), self._config.call_timeout)
             if isinstance(answer, str):
-                await self._link.cancel(call.id, 0.0)
+                await self._link.cancel(sent.id, 0.0)
                 return _unknown_result(call.id, answer)
         except asyncio.CancelledError:
-            stopped = await self._link.cancel(call.id, self._config.cancel_wait)
+            stopped = await self._link.cancel(sent.id, self._config.cancel_wait)
             if stopped is None and effects:
                 return _unknown_result(call.id, "it was cancelled")
             if stopped is None:
                 return ToolResult(call.id, "cancelled", "Cancelled before it finished.")
             answer = stopped
         finally:
-            self._link.close_call(call.id)
+            self._link.close_call(sent.id)
         return self._result(call, answer)
 
     def _result(self, call: ToolCall, answer: ToolResultMessage) -> ToolResult:
