@@ -30,12 +30,13 @@ class ProjectChecks:
     def __init__(self, checks: HostChecks | None) -> None:
         self._checks = checks
         self._edited: dict[str, None] = {}
+        self._unchecked: dict[str, None] = {}  # their checks were named, but none has run
         self._others = False
         self._commands: set[str] = set()
         self._answers: dict[str, Sequence[str]] = {}
 
     def begin_turn(self) -> None:
-        self._edited, self._others = {}, False
+        self._edited, self._unchecked, self._others = {}, {}, False
         self._commands.clear()
         self._answers.clear()
 
@@ -49,9 +50,10 @@ class ProjectChecks:
         if self._checks is None:
             return {"commands": []}
         if request_id not in self._answers:
-            edited, others = list(self._edited), self._others
+            edited, others = list(self._unchecked | self._edited), self._others
             self._edited, self._others = {}, False
             commands = await self._checks.find(edited, others=others) if edited or others else ()
+            self._unchecked = dict.fromkeys(edited if commands else ())
             self._answers[request_id] = tuple(commands)
             self._commands.update(commands)
         return {"commands": list(self._answers[request_id]), "seconds": self._checks.seconds}
@@ -69,5 +71,6 @@ class ProjectChecks:
 
     async def finish_check(self) -> None:
         """Files that a check wrote are not edits."""
+        self._unchecked = {}
         if self._checks:
             await self._checks.forget_changes()

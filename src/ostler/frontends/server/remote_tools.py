@@ -85,8 +85,8 @@ class RemoteTools:
             self._context.emit(ToolProgress(message.tool_call_id, message.display))
 
     def repeats(self, call: ToolCall) -> bool:
-        """A tool host runs each id once; a tool of the server would run twice."""
-        return call.tool not in self._session_specs()
+        """A tool host runs each id once; a tool of the server would run twice, and a check gets a new id."""
+        return call.origin != "validation" and call.tool not in self._session_specs()
 
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
         if self._session_tools and call.tool in self._session_specs():
@@ -110,8 +110,10 @@ class RemoteTools:
 
     async def find_checks(self) -> FoundChecks:
         """Ask the host which of its project's checks the edits of this turn need. Raises `ToolError`."""
-        if not self._link.answers_checks or not await self._link.wait_connected():
+        if not self._link.answers_checks:
             return NO_CHECKS
+        if not await self._link.wait_connected():
+            raise ToolError(f"the edits were not checked: {self._host_name()} is not connected", code="unchecked")
         call = ToolCall(f"{PROJECT_CHECKS}-{os.urandom(8).hex()}", PROJECT_CHECKS, {}, origin="validation")
         try:
             answer = await self._link.run(call, self._trace(), FIND_CHECKS_SECONDS)
