@@ -7,7 +7,10 @@ import pytest
 from tests.loop_server import LoopServer
 
 import ostler as package
+from ostler.app.chat import LazySessionManager
 from ostler.core.events import ChildEnded, ChildStarted, Notice, ToolCalled, ToolFinished
+from ostler.core.sessions import OpenSessionRequest
+from ostler.settings.run_options import RunOptions
 from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 
 CHECK = "python3 -c 'import ast; ast.parse(open(\"a.py\").read())'"
@@ -140,3 +143,20 @@ async def test_agents_of_the_client_are_used_with_their_rules(serve, tmp_path):
     assert "You review." in str(model.requests[1])
     assert "reviewer: Reviews." in str(model.requests[0].tools)
     assert not (tmp_path / "work" / "a.py").exists()
+
+
+@pytest.mark.req("SV-6")
+async def test_prompts_of_a_continued_session_are_not_stored_here(serve, tmp_path):
+    async with serve(ScriptedModel([ScriptedLine("hi")])) as open_session:
+        async with open_session() as conversation:
+            await conversation.run("hello")
+        work = str(tmp_path / "work")
+        manager = LazySessionManager(RunOptions(cwd=work), lambda line: None, keeps_prompts=False)
+        session = await manager.open(OpenSessionRequest(work, resume="last", interactive=True))
+        try:
+            assert not manager.keeps_prompts
+        finally:
+            await session.aclose()
+        session = await manager.open(OpenSessionRequest(work, "none", interactive=True))
+        await session.aclose()
+        assert manager.keeps_prompts
