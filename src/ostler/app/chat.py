@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
@@ -63,7 +63,10 @@ class ChatClient(msgspec.Struct, frozen=True):
 
             console.show([paint(row, "dim") for row in wrap_notice(f"· {sanitise(line)}", paint.columns())])
 
-        manager = LazySessionManager(self.options, notify)
+        manager = LazySessionManager(self.options, notify, keeps_prompts=not self.resume)
+        if isinstance(console, HidesPrompts):
+            has_secret = console.is_sensitive
+            console.is_sensitive = lambda text: not manager.keeps_prompts or has_secret(text)
         request = OpenSessionRequest(self.options.cwd, self.options.backend, resume=self.resume, interactive=True)
 
         def services() -> "LocalCommandServices":
@@ -84,10 +87,19 @@ class ChatClient(msgspec.Struct, frozen=True):
         return console
 
 
+@runtime_checkable
+class HidesPrompts(Protocol):
+    """A console with a history, in which text is not stored if it is sensitive."""
+
+    is_sensitive: Callable[[str], bool]
+
+
 class LazySessionManager:
     """A session manager created on first use, so that the prompt appears without waiting for its imports."""
 
-    def __init__(self, options: RunOptions, notify: Callable[[str], None]) -> None:
+    def __init__(self, options: RunOptions, notify: Callable[[str], None], *, keeps_prompts: bool = True) -> None:
+        """`keeps_prompts` is whether prompts may be stored on this machine before the first session is open."""
+        self.keeps_prompts = keeps_prompts
         self._options = options
         self._notify = notify
 
@@ -100,7 +112,9 @@ class LazySessionManager:
     async def open(
         self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
     ) -> Session:
-        return await self._manager.open(request, tools=tools, workspace=workspace)
+        session = await self._manager.open(request, tools=tools, workspace=workspace)
+        self.keeps_prompts = session.info.backend != "remote"  # a server stores them
+        return session
 
     async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
         return await self._manager.list(query)
