@@ -145,8 +145,7 @@ def _playing(replies: Sequence[ScriptedReply]) -> Iterator[str]:
     try:
         yield server.base_url
     finally:
-        closing = server.__aexit__(KeyboardInterrupt, KeyboardInterrupt(), None)  # replies may be left
-        asyncio.run_coroutine_threadsafe(closing, loop).result()
+        asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -155,9 +154,8 @@ def _playing(replies: Sequence[ScriptedReply]) -> Iterator[str]:
 def words(svg: str) -> list[str]:
     """Return the words of a picture without durations and times, to compare pictures."""
     shown = re.sub(r"<[^>]+>", "\n", svg)
-    return re.sub(
-        r"\d{4}-\d\d-\d\dT\S+|in\s\d+\.\d+s|\d\d:\d\d:\d\d|\d+\stok/s|in\s\d+\ss\b|\d+\smin", "…", shown
-    ).split()
+    times = r"\d{4}-\d\d-\d\dT\S+|in\s\d+\.\d+s|\d\d:\d\d:\d\d|\d+\stok/s|in\s\d+\ss\b|\d+\smin"
+    return re.sub(times, "…", shown).split()
 
 
 def main() -> None:

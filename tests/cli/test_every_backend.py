@@ -10,15 +10,21 @@ from ostler.testing.model_server import ScriptedModelServer, calls, text
 from ostler.testing.zero_server import ScriptedZeroServer, zero_reply
 
 pytestmark = [pytest.mark.req("PM-12", "PM-10"), pytest.mark.timeout(180)]
-BACKENDS = ["engine", "acp", "agent_zero"]
+BACKENDS = ["engine", "acp", "agent_zero", "remote"]
 COMMAND = "echo changed > c.txt"
+
+MODEL_REPLIES = (
+    calls([("write", {"path": "b.txt", "content": "x"})]),
+    calls([("bash", {"command": COMMAND})]),
+    text("Over."),
+)
 
 
 class Attempts:
     """Runs one turn in which the remote side tries to write b.txt and to create c.txt with a command."""
 
-    def __init__(self, ostler, models, backend):
-        self._ostler, self._models, self._backend = ostler, models, backend
+    def __init__(self, ostler, models, backend, team=None):
+        self._ostler, self._models, self._backend, self._team = ostler, models, backend, team
         config = {"security": {"allow_shell": True}}
         (ostler.home / ".ostler").mkdir()
         (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
@@ -31,8 +37,7 @@ class Attempts:
         return changed
 
     def _engine(self, words, prompt):
-        write, run = ("write", {"path": "b.txt", "content": "x"}), ("bash", {"command": COMMAND})
-        server = ScriptedModelServer(calls([write]), calls([run]), text("Over."))
+        server = ScriptedModelServer(*MODEL_REPLIES)
         return self._serve(server, lambda: self._ostler(*words, *at(server), f"{prompt} go".strip()))
 
     def _acp(self, words, prompt):
@@ -56,6 +61,13 @@ class Attempts:
 
         return self._serve(server, run)
 
+    def _remote(self, words, prompt):
+        self._team.script(*MODEL_REPLIES)
+        try:
+            return self._ostler(*words, *self._team.flags(), f"{prompt} go".strip(), env=self._team.env())
+        finally:
+            self._team.drop_replies()
+
     def _serve(self, server, run):
         """Run with a server; replies may be left, because a refused flag sends nothing."""
         self._models.wait(server.__aenter__())
@@ -67,7 +79,8 @@ class Attempts:
 
 @pytest.fixture(params=BACKENDS)
 def attempts(request, ostler, models):
-    return Attempts(ostler, models, request.param)
+    team = request.getfixturevalue("team") if request.param == "remote" else None
+    return Attempts(ostler, models, request.param, team)
 
 
 @pytest.mark.parametrize(

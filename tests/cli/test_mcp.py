@@ -148,6 +148,16 @@ def test_own_server_does_not_run_in_an_untrusted_workspace(ostler):
     assert there["CWD"] == str(ostler.workspace)
 
 
+def test_name_of_the_workspace_is_not_a_reference(ostler):
+    folder = ostler.workspace / "{env:MY_API_KEY}"
+    folder.mkdir()
+    configure(ostler, {"one": server(ostler, "one", cwd="{workspace}")})
+    done = ostler(
+        "tool", "call", "--cwd", str(folder), "--allow", "*", "one_environment", "{}", env={"MY_API_KEY": "x"}
+    )
+    assert json.loads(json.loads(done.stdout)["for_model"])["CWD"] == str(folder)
+
+
 def test_project_that_disables_a_server_of_the_user_does_not_get_it_to_run_in_the_workspace(ostler, models):
     configure(ostler, {"one": server(ostler, "one")}, permission={"one_*": "allow"})
     (ostler.workspace / ".ostler").mkdir()

@@ -28,6 +28,7 @@ ROUTES = [
     ("POST", "/api/chat/stream"),
     ("DELETE", "/api/agent/token"),
     ("GET", "/api/openapi.json"),
+    ("GET", "/api/docs"),
     ("GET", "/api/schema.json"),
     ("GET", "/readyz"),
     ("GET", "/nothing"),

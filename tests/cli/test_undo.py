@@ -1,5 +1,6 @@
 """`ostler undo` and `ostler redo` after a run with edits and commands."""
 
+import json
 import shutil
 import sqlite3
 
@@ -205,3 +206,16 @@ def test_run_reports_that_undo_is_off_if_no_snapshot_can_be_saved(changed, model
         done = changed("run", "--write", "--allow", "bash", *at(server), "change it again")
     (line,) = [line for line in (done.stdout + done.stderr).splitlines() if "undo" in line]
     assert line.startswith("! undo is off: no snapshot can be saved in ") and "File exists" in line
+
+
+@pytest.mark.parametrize("by", ["--allow", "rule", "mode"])
+def test_change_that_a_rule_or_mode_allows_can_be_undone(ostler, models, by):
+    config = ostler.home / ".ostler" / "config.json"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text(json.dumps({"permission": {"write": "allow"}} if by == "rule" else {}))
+    flags = {"--allow": ["--allow", "write:*.txt"], "rule": [], "mode": ["--mode", "accept-edits"]}[by]
+    with models.playing(calls([("write", {"path": "b.txt", "content": "x"})]), text("done")) as server:
+        assert ostler("run", *flags, *at(server), "go").code == 0
+    assert (ostler.workspace / "b.txt").exists()
+    assert ostler("undo").code == 0
+    assert not (ostler.workspace / "b.txt").exists()

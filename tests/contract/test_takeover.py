@@ -13,6 +13,7 @@ from ostler.core.events import (
     PermissionAsked,
     PermissionDecided,
     TextDelta,
+    ToolCalled,
     ToolFinished,
     TurnEnded,
     TurnStarted,
@@ -119,6 +120,9 @@ async def test_turn_released_during_an_approval_request_asks_again(driver, tmp_p
         assert again.session.answer(ask.ask_id, Decision("allow", by="person"))
     await finish(again)
     assert len(tool.runs) == (1 if again.session.info.can_take_over else 0)
+    if driver.name == "engine":
+        called = [event.call.id for event in again.session.events() if isinstance(event, ToolCalled)]
+        assert len(called) == 1
 
 
 @pytest.mark.scenario("takeover")

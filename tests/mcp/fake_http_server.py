@@ -29,6 +29,8 @@ class FakeHttpServer:
         self.metadata = None  # of the server as a protected resource
         self.needed_scope = ""  # of calls, which the token never has
         self.refused_probes = 0
+        self.batches = False  # sends all messages of an answer as one array
+        self.wrong_ids = False  # of the answers to calls
         self.sessions = {"session-1"}
         self.released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *args: _Handler(self, *args))
@@ -155,14 +157,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def reply(self, status, frame, request=None, headers=None):
         frame = {"jsonrpc": "2.0", **frame}
+        if self.fake.wrong_ids and request and request["method"] == "tools/call":
+            frame["id"] += 1
         if self.fake.interrupts and request and request["method"] == "tools/call":
             self.fake.interrupted.append(frame)
             return self.answer(200, b"id: event-1\nretry: 1\ndata: \n\nid: event-9\ndata: cut", "text/event-stream")
-        if status != 200 or not self.fake.streams or not request:
-            return self.answer(status, json.dumps(frame).encode(), "application/json", headers)
-        token = request["params"]["_meta"]["progressToken"]
+        token = request["params"]["_meta"]["progressToken"] if request else 0
         progress = {"method": "notifications/progress", "params": {"progressToken": token, "progress": 1, "total": 2}}
-        events = "".join(f"event: message\ndata: {json.dumps(item)}\n\n" for item in (progress, frame))
+        items = [[progress, frame]] if self.fake.batches else [progress, frame]
+        if status != 200 or not self.fake.streams or not request:
+            return self.answer(status, json.dumps(items[-1]).encode(), "application/json", headers)
+        events = "".join(f"event: message\ndata: {json.dumps(item)}\n\n" for item in items)
         return self.answer(200, f": hello\n\n{events}".encode(), "text/event-stream", headers)
 
     def answer(self, status, data, kind="text/plain", headers=None):

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 MODES = ["ok", "exit", "never", "garbage", "flood", "pages", "mute", "endless", "relist", "deep", "stubborn", "eager"]
+MODES += ["picky"]
 parser = argparse.ArgumentParser()
 parser.add_argument("--era", default="both", choices=["modern", "legacy", "both", "silent", "fragile"])
 parser.add_argument("--mode", default="ok", choices=MODES)
@@ -20,10 +21,12 @@ parser.add_argument("--folder", default="")
 parser.add_argument("--name", default="fake")
 parser.add_argument("--instructions", default="")
 parser.add_argument("--offers", action="store_true")
+parser.add_argument("--ttl", type=int)
 args = parser.parse_args()
 
 MODERN = "2026-07-28"
 VERSION = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 TOOLS = [
     {
         "name": "echo",
@@ -80,6 +83,10 @@ def listing(params):
         send({"method": "notifications/tools/list_changed", "params": {}})
     if args.mode == "eager":
         send({"id": "early", "method": "elicitation/create", "params": QUESTION})
+    if args.mode == "picky" and "elicitation" not in params["_meta"].get(CAPABILITIES, {}):
+        return {"tools": [tool for tool in tools() if tool["name"] != "ask"]}
+    if args.ttl is not None:
+        return {"tools": tools(), "ttlMs": args.ttl, "cacheScope": "private"}
     if args.mode != "pages":
         return {"tools": tools()}
     start = int(params.get("cursor", 0))

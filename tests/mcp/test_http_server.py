@@ -52,6 +52,23 @@ async def test_tool_of_a_remote_server_is_called(connect, era, streams):
     assert ("DELETE" in far.methods()) == (era == "legacy")
 
 
+@pytest.mark.parametrize("streams", [False, True])
+async def test_answer_may_be_an_array_of_messages(connect, streams):
+    with FakeHttpServer("legacy", streams=streams) as far:
+        far.batches = True
+        progress = []
+        result = await connect(far.url).call("echo", {"text": "hi"}, decline, progress.append)
+    assert result["content"][0]["text"] == "far: hi"
+    assert len(progress) == 1
+
+
+async def test_answer_to_another_request_is_not_used(connect):
+    with FakeHttpServer() as far:
+        far.wrong_ids = True
+        with pytest.raises(ToolError, match="answered another request"):
+            await connect(far.url).call("echo", {"text": "hi"}, decline)
+
+
 async def test_expired_session_is_opened_again(connect):
     with FakeHttpServer("legacy") as far:
         server = connect(far.url)

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import time
 
 import pytest
 from tests.mcp.conftest import is_running
 
 from ostler.core.errors import ToolError
 from ostler.core.permission import QuestionReply
+from ostler.mcp import tool_list_cache
 from ostler.mcp.connection import ServerGone
 
 pytestmark = pytest.mark.req("MC-1", "MC-2")
@@ -77,6 +79,25 @@ async def test_known_tools_are_listed_without_starting_the_server(servers):
     assert again.status.state == "stopped"
     assert not again.needs_start
     assert len(servers.pids()) == 1
+
+
+async def test_list_for_a_session_without_a_user_is_not_used_with_one(servers):
+    await servers.make("--mode", "picky", interactive=False).client()
+    await servers.made[0].aclose()
+    again = servers.make("--mode", "picky", interactive=True)
+    assert again.tools  # until it is started
+    assert again.needs_start
+    await again.client()
+    assert again.find_tool("ask")
+    assert not servers.make("--mode", "picky", interactive=False).find_tool("ask")
+
+
+@pytest.mark.parametrize(("ttl", "seconds", "is_fresh"), [(60_000, 59, True), (60_000, 61, False), (0, 61, True)])
+async def test_tool_list_is_used_as_long_as_the_server_says(servers, monkeypatch, ttl, seconds, is_fresh):
+    await servers.make("--ttl", str(ttl)).client()
+    now = time.time()
+    monkeypatch.setattr(tool_list_cache.time, "time", lambda: now + seconds)
+    assert servers.make("--ttl", str(ttl)).needs_start == (not is_fresh)
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])

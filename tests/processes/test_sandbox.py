@@ -182,6 +182,28 @@ async def test_socket_removed_during_start_does_not_prevent_sandbox(sandboxed, b
     assert await sandboxed("bubblewrap").prepare() == "bubblewrap"
 
 
+@pytest.mark.req("SH-8")
+@pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
+@pytest.mark.parametrize("kind", ["STREAM", "DGRAM"])
+async def test_socket_bound_after_start_cannot_be_reached(tmp_path, kind):
+    """For example that of Docker, started or restarted while a session is open."""
+    address, policy = str(tmp_path / "daemon.sock"), SandboxPolicy(mode="require")
+    command = f"python3 -c 'import socket; socket.socket(1, socket.SOCK_{kind}).connect(\"{address}\")'"
+    processes = SessionProcesses(str(tmp_path), policy=policy, backends=("bubblewrap",))
+    job = await processes.start_background("read line; echo $line", interactive=True)
+    for _ in range(2):
+        with socket.socket(socket.AF_UNIX, getattr(socket, f"SOCK_{kind}")) as daemon:
+            daemon.bind(address)
+            if kind == "STREAM":
+                daemon.listen()
+            result = await processes.run(command, timeout=60)
+            assert "refused" in result.stderr, result
+        os.unlink(address)
+    processes.write_background(job, b"still running\n")
+    assert "still running" in (await processes.read_background(job, 60)).text
+    await processes.aclose()
+
+
 def test_probe_does_not_run_bwrap_of_current_folder(tmp_path, monkeypatch):
     planted = tmp_path / "bin" / "bwrap"
     planted.parent.mkdir()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ostler.core.errors import UsageError
+from ostler.settings.config_files import read_bytes
 from ostler.settings.effective import Settings
 from ostler.settings.load import find_config_files, load
 from ostler.settings.problems import SettingOrigin
@@ -288,6 +289,21 @@ def test_project_folder_without_access_is_an_error(tree: Any, monkeypatch: pytes
     monkeypatch.setattr(Path, "lstat", deny)
     with pytest.raises(UsageError, match="cannot be read: permission denied"):
         tree.load()
+
+
+def test_a_placeholder_of_the_sandbox_counts_as_a_missing_file(tmp_path: Path) -> None:
+    from ostler.processes.placeholders import Placeholders
+
+    path = tmp_path / ".mcp.json"
+    placeholders = Placeholders([str(path)])  # as another session in the same folder makes it
+    try:
+        assert path.is_dir()
+        assert read_bytes(path) is None
+    finally:
+        placeholders.close()
+    path.mkdir()
+    with pytest.raises(UsageError, match="not a regular file"):
+        read_bytes(path)
 
 
 def test_config_must_be_a_regular_file(tree: Any) -> None:

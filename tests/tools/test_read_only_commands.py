@@ -9,13 +9,14 @@ import pytest
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.errors import ToolError
 from ostler.core.events import PermissionAsked, ToolStarted
-from ostler.core.permission import Decision, Rule
+from ostler.core.permission import Decision, Need, Permission, Rule
 from ostler.core.tools import ToolCall
+from ostler.policy.presets import BASELINE
 from ostler.policy.verdict import Policy, evaluate_permission, evaluate_read_only
 from ostler.processes import bubblewrap, landlock
 from ostler.testing.session_fixture import open_test_session
 from ostler.tools.bash import BashParams, BashTool
-from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
+from ostler.workspace.session_workspace import CREDENTIAL_PATHS, SessionShell, SessionWorkspace
 from ostler.workspace.write_denials import mentions_denied_write
 
 pytestmark = pytest.mark.req("PM-11")
@@ -135,6 +136,21 @@ async def test_guards_still_ask_before_anything_runs(chat, command, arguments):
     assert chat.effects() == []
 
 
+@pytest.mark.req("SH-8")
+async def test_command_cannot_read_stored_credentials(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in CREDENTIAL_PATHS:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("stored credential")
+    (tmp_path / "notes").write_text("plain text")
+    chat = await open_chat(tmp_path)
+    result = await chat.call("python3 --version; grep -rhs . .")
+    assert "plain text" in result.for_model and "stored credential" not in result.for_model
+    assert chat.asked == []
+    await chat.session.aclose()
+
+
 @pytest.mark.parametrize(
     "policy",
     [Policy(profile="paranoid"), Policy(rules=(Rule("bash", "*", "deny", "test"),))],
@@ -146,6 +162,57 @@ async def test_paranoid_asks_and_rules_deny(tmp_path, policy):
     assert (await chat.call("make check", *answers)).status == "denied"
     assert (len(chat.asked), chat.effects()) == (len(answers), [])
     await chat.session.aclose()
+
+
+ASK_RULES = [Rule("bash", "make *", "ask", "config.json"), Rule("bash", "*", "ask", "agents/careful.md")]
+
+
+@pytest.mark.req("PM-1", "PM-2")
+@pytest.mark.invariant("P15")
+@pytest.mark.parametrize("layer", ["rules", "restrictions"])
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        (ASK_RULES[0], "make check"),
+        (ASK_RULES[0], "FOO=1 make check"),
+        (ASK_RULES[0], "true && make check"),
+        (ASK_RULES[0], "sh -c 'make check'"),
+        (ASK_RULES[1], "python3 --version"),
+    ],
+)
+async def test_ask_rule_of_the_user_asks_before_anything_runs(tmp_path, layer, rule, command):
+    policy = Policy(rules=(*BASELINE, rule)) if layer == "rules" else Policy(restrictions=((rule,),))
+    chat = await open_chat(tmp_path, policy)
+    assert (await chat.call(command, DENY)).status == "denied"
+    assert (len(chat.asked), chat.effects()) == (1, [])
+    await chat.session.aclose()
+
+
+@pytest.mark.req("PM-1", "PM-2")
+async def test_ask_rule_also_asks_about_a_command_that_only_looks(tmp_path):
+    chat = await open_chat(tmp_path, Policy(rules=(*BASELINE, Rule("bash", "git log *", "ask", "config.json"))))
+    assert (await chat.call("git log -1", DENY)).status == "denied"
+    assert (await chat.call("pwd")).status == "ok"
+    await chat.session.aclose()
+
+
+@pytest.mark.req("PM-4")
+@pytest.mark.parametrize(
+    ("changes", "action"),
+    [
+        ({}, "ask"),
+        ({"interactive": False, "allow_sandboxed_by_default": True}, "deny"),
+        ({"interactive": False, "flags": (Rule("bash", "make *", "allow", "--allow"),)}, "allow"),
+        ({"allow_sandboxed": True}, "allow"),
+        ({"profile": "god_mode"}, "allow"),
+    ],
+    ids=["interactive", "non-interactive", "flag", "mode accept-edits", "god_mode"],
+)
+def test_ask_rule_of_the_user_is_lifted_by_their_flag_mode_or_profile_only(changes, action):
+    permission = Permission("", (Need("bash", "make check", sandboxed=True),), may_run_read_only=True)
+    policy = Policy(rules=(*BASELINE, ASK_RULES[0]), **changes)
+    assert evaluate_permission(permission, policy).action == action
+    assert (evaluate_read_only(permission, policy) is not None) == (action == "allow")
 
 
 async def test_without_a_sandbox_commands_are_asked_about(tmp_path):
@@ -168,7 +235,7 @@ async def test_interactive_session_is_never_stricter_than_a_run_without_a_person
     workspace = SessionWorkspace(
         str(tmp_path), SessionShell(str(tmp_path), writable=True, sandbox="prefer"), read_anywhere=False
     )
-    interactive, alone = Policy(), Policy(interactive=False, allow_sandboxed=True)
+    interactive, alone = Policy(), Policy(interactive=False, allow_sandboxed_by_default=True)
     lines = [
         line for name in ("harmless", "strangers", "tier1") for line in (DATA / f"{name}.txt").read_text().splitlines()
     ]

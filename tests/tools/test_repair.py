@@ -16,12 +16,14 @@ from ostler.core.events import Notice, ToolCalled
 from ostler.core.tool_aliases import resolve_tool_name
 from ostler.core.tool_declarations import tool_names
 from ostler.core.tools import ToolCall
+from ostler.mcp.tool import McpTool
 from ostler.settings.load import load
 from ostler.testing.fake_tool import FakeTool
 from ostler.tools import search
 from ostler.tools.call_resolution import resolve_call
 from ostler.tools.repair import read_arguments
 from ostler.tools.repair_json import LenientJsonError, LenientJsonReader
+from ostler.wire.mcp import ServerTool
 from ostler.workspace.local_workspace import LocalWorkspace
 
 CORPUS = [
@@ -215,3 +217,13 @@ def test_error_has_a_position():
     with pytest.raises(LenientJsonError) as caught:
         LenientJsonReader('{"a": 1 "b": 2}').read_value()
     assert caught.value.position == 8
+
+
+@pytest.mark.parametrize("name", ["server.tool", "mcp__server__tool", "server_tool"])
+@pytest.mark.parametrize("arguments", [{"a": "x"}, {"a": None}, {"a": "none", "more": 2}, {"a": "x", "n": 7}])
+async def test_valid_call_of_a_server_under_another_name_is_not_changed(workspace, name, arguments):
+    properties = {"a": {"type": ["string", "null"]}, "n": {"type": "integer", "maximum": 5}}
+    schema = {"type": "object", "properties": properties, "required": ["a"]}
+    tool = McpTool(None, ServerTool("tool", "about it", schema), "server_tool", "server", None)
+    resolved = await resolve_call(ToolCall("1", name, arguments), {"server_tool": tool}, workspace)
+    assert (resolved.call.arguments, resolved.notes) == (arguments, [])

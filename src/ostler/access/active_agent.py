@@ -10,6 +10,7 @@ from ostler.core.sessions import Mode, OptionChoice, Profile, SessionOption
 from ostler.knowledge.agent_definition import AgentDefinition, AgentRole
 from ostler.knowledge.agent_loader import DEFAULT_AGENT
 from ostler.knowledge.builtin_agents import builtin_agents
+from ostler.policy.presets import is_built_in
 from ostler.policy.profiles import MODES, PROFILES
 from ostler.policy.verdict import Policy
 from ostler.settings.run_options import RunOptions
@@ -175,6 +176,12 @@ class ActiveAgent:
         name = MODES[self._mode].agent
         return (self._agent, self._agents.get(name) or builtin_agents()[name]) if name else (self._agent,)
 
+    def has_permissions(self) -> bool:
+        """Return whether the user's rules, whitelist or security profile allow more than the built-in rules."""
+        policy = self.policy()
+        allowed = any(rule.action == "allow" and not is_built_in(rule) for rule in policy.rules)
+        return allowed or bool(policy.whitelist or PROFILES[policy.profile].allows)
+
     def may_write(self) -> bool:
         """Return whether the policy may allow changes of files: of any file, or of some by a rule."""
         from ostler.core.permission import Need, Permission
@@ -188,7 +195,13 @@ class ActiveAgent:
     def _without_writes(self, policy: Policy) -> Policy:
         """Allow commands only in the read-only sandbox, or where a rule of the user allows them."""
         profile: Profile = "balanced" if PROFILES[policy.profile].allows else policy.profile
-        return msgspec.structs.replace(policy, profile=profile, allow_sandboxed=self.shell is not None)
+        has_shell = self.shell is not None
+        return msgspec.structs.replace(
+            policy,
+            profile=profile,
+            allow_sandboxed=policy.allow_sandboxed and has_shell,
+            allow_sandboxed_by_default=has_shell,
+        )
 
     def _find(self, name: str) -> AgentDefinition:
         """Return an agent that the user, or for a child its parent, can select; the active one for an empty name."""

@@ -23,7 +23,7 @@ def explain(permission: Permission, policy: Policy, grants: Rules, *, danger_sou
     """Evaluate a permission and explain the verdict; `grants` are the standing rules of the user."""
     verdict = evaluate_permission(permission, policy, grants=grants)
     if verdict.action == "ask" and (confined := evaluate_read_only(permission, policy, grants=grants)):
-        verdict, policy = confined, msgspec.structs.replace(policy, allow_sandboxed=True)
+        verdict, policy = confined, msgspec.structs.replace(policy, allow_sandboxed_by_default=True)
         permission = msgspec.structs.replace(permission, title=f"{permission.title}, with the workspace read-only")
     lines = _verdict_lines(permission, verdict, policy, grants)
     if danger_source:

@@ -32,7 +32,7 @@ def make_policy(
         whitelist=security.whitelist,
         flags=_flag_rules(options, settings),
         interactive=interactive,
-        allow_sandboxed=not interactive,
+        allow_sandboxed_by_default=not interactive,
         allow_checks=settings.trusted,
     )
 

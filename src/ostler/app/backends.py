@@ -120,7 +120,9 @@ class BackendMaker:
         if name.partition(":")[0] == REMOTE and draft.workspace:
             from ostler.app.remote_backend import make_remote_parts
 
-            remote = await make_remote_parts(draft.project, draft.request, draft.options, draft.tools)
+            changed_files = draft.undo.changed_files if draft.undo else no_changed_files
+            parts = (draft.project, draft.request, draft.options, draft.tools)
+            remote = await make_remote_parts(*parts, changed_files)
             return MadeBackend(remote.name, remote.backend, draft.tools, remote.texts)
         if name == "none":
             from ostler.backends.none import NoBackend

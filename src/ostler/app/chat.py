@@ -3,9 +3,10 @@
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
@@ -61,7 +62,10 @@ class ChatClient(msgspec.Struct, frozen=True):
 
             console.show([paint(row, "dim") for row in wrap_notice(f"· {sanitise(line)}", paint.columns())])
 
-        manager = LazySessionManager(self.options, notify)
+        manager = LazySessionManager(self.options, notify, keeps_prompts=not self.resume)
+        if isinstance(console, HidesPrompts):
+            has_secret = console.is_sensitive
+            console.is_sensitive = lambda text: not manager.keeps_prompts or has_secret(text)
         request = OpenSessionRequest(self.options.cwd, self.options.backend, resume=self.resume, interactive=True)
 
         def services() -> "LocalCommandServices":
@@ -80,6 +84,13 @@ class ChatClient(msgspec.Struct, frozen=True):
         console = LineEditorConsole(sys.stdout, history, colour=paint.enabled, vi=vi, bell=ui.bell)
         console.is_sensitive = partial(contains_secret, settings, self.options.model.get("api_key", ""))
         return console
+
+
+@runtime_checkable
+class HidesPrompts(Protocol):
+    """A console with a history, in which text is not stored if it is sensitive."""
+
+    is_sensitive: Callable[[str], bool]
 
 
 def _make_plain_console() -> PlainConsole:

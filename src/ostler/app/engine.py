@@ -13,7 +13,7 @@ from ostler.backends.engine.plugins.budget import Budget
 from ostler.backends.engine.plugins.context_window import CompactionSettings
 from ostler.backends.engine.plugins.limits import TurnLimits
 from ostler.backends.engine.plugins.plugin import BUILT_IN_AGENTS
-from ostler.backends.engine.plugins.validation import ChangedFiles, ValidationChecks, no_changed_files
+from ostler.backends.engine.plugins.validation import ChangedFiles, FindsChecks, ValidationChecks, no_changed_files
 from ostler.backends.engine.request_prefix import ProjectPrompt
 from ostler.backends.engine.text_edits.text_editing import TextEditing
 from ostler.core.package_data import read_text
@@ -61,7 +61,7 @@ def make_engine(
         limits=msgspec.structs.replace(limits, time=None) if is_child else limits,
         compaction=compaction_settings(settings),
         roles=roles,
-        checks=_make_checks(knowledge, settings.config.validation, changed_files),
+        checks=_make_checks(knowledge, settings.config.validation, changed_files, tools),
         budget=budget,
         project=ProjectPrompt(sections, knowledge.rules_for_path, TextEditing(project.folder, find_checks, may_write)),
         internal_agents=internal_agents,
@@ -76,9 +76,11 @@ def _no_checks(changed: Sequence[str]) -> Sequence[str]:
 
 
 def _make_checks(
-    knowledge: ProjectKnowledge, validation: ValidationConfig, changed_files: ChangedFiles
+    knowledge: ProjectKnowledge, validation: ValidationConfig, changed_files: ChangedFiles, tools: ToolRunner
 ) -> ValidationChecks:
     """Build the checks after edits; without any check the changed files are not scanned."""
+    if isinstance(tools, FindsChecks):
+        return ValidationChecks(ask=tools.find_checks)
 
     async def files_to_check() -> Sequence[str]:
         return await changed_files() if knowledge.has_checks() else ()

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 class LazySessionManager:
     """A session manager created on first use, so that the prompt appears without waiting for its imports."""
 
-    def __init__(self, options: RunOptions, notify: Callable[[str], None]) -> None:
+    def __init__(self, options: RunOptions, notify: Callable[[str], None], *, keeps_prompts: bool = True) -> None:
+        """`keeps_prompts` is whether prompts may be stored on this machine before the first session is open."""
+        self.keeps_prompts = keeps_prompts
         self._options = options
         self._notify = notify
 
@@ -28,7 +30,9 @@ class LazySessionManager:
     async def open(
         self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
     ) -> Session:
-        return await self._manager.open(request, tools=tools, workspace=workspace)
+        session = await self._manager.open(request, tools=tools, workspace=workspace)
+        self.keeps_prompts = session.info.backend != "remote"  # a server stores them
+        return session
 
     async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
         return await self._manager.list(query)

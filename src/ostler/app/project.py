@@ -5,7 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.knowledge.project_knowledge import BuiltinKnowledge, ProjectKnowledge
@@ -24,6 +27,16 @@ if TYPE_CHECKING:
     from ostler.mcp.tool_source import McpToolSource
 
 MAX_PROBLEMS_SHOWN = 8
+
+
+class FolderElsewhere(msgspec.Struct, frozen=True):
+    """What a folder on another machine defines: sections of the system prompt, and agents besides the built-in ones."""
+
+    sections: Sequence[PromptSection] = ()
+    agents: Mapping[str, AgentDefinition] = MappingProxyType({})
+
+
+NOTHING_ELSEWHERE = FolderElsewhere()
 
 
 class Project:
@@ -49,13 +62,12 @@ class Project:
         return cls(str(path), settings, ProjectKnowledge(str(path), settings), project_id(path))
 
     @classmethod
-    def elsewhere(cls, root: str, sections: Sequence[PromptSection] = ()) -> "Project":
-        """Return the project of a folder on another machine: default settings and built-in definitions only.
-
-        `sections` of the system prompt come from that machine.
-        """
+    def elsewhere(cls, root: str, folder: FolderElsewhere = NOTHING_ELSEWHERE) -> "Project":
+        """Return the project of a folder on another machine, with default settings. No folder is read."""
         settings, name = Settings.from_layers(()), sha256(root.encode()).hexdigest()[:16]
-        project = cls(root, settings, BuiltinKnowledge(root, settings, sections), f"elsewhere-{name}")
+        project = cls(
+            root, settings, BuiltinKnowledge(root, settings, folder.sections, folder.agents), f"elsewhere-{name}"
+        )
         project.folder = ""
         return project
 

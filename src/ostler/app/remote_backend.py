@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -24,6 +24,7 @@ from ostler.wire.frames_shared import HostInfo, RemoteWorkspace, WorkspaceSectio
 
 HOST_ID_FILE = "tool_host_id"
 MAX_SECTIONS_BYTES = 1_000_000
+MAX_AGENTS_BYTES = 500_000
 
 
 class RemoteParts(msgspec.Struct, frozen=True):
@@ -35,7 +36,11 @@ class RemoteParts(msgspec.Struct, frozen=True):
 
 
 async def make_remote_parts(
-    project: Project, request: OpenSessionRequest, options: RunOptions, tools: ToolRunner
+    project: Project,
+    request: OpenSessionRequest,
+    options: RunOptions,
+    tools: ToolRunner,
+    changed_files: Callable[[], Awaitable[Sequence[str]]],
 ) -> RemoteParts:
     """Build the backend for `remote`, `remote:URL`, `remote:NAME` or `remote:unix:FILE`. Raises `OstlerError`."""
     target = request.backend.removeprefix(REMOTE).removeprefix(":")
@@ -49,9 +54,31 @@ async def make_remote_parts(
         options.model.get("model", ""),
         address.session_id,
         restore=texts.restore,
+        checks=FolderChecks(project, changed_files) if project.settings.config.validation.enabled else None,
     )
     server = RemoteServer(address, known.dialer(os.environ), known.headers())
     return RemoteParts(f"{REMOTE}:{known.url}", RemoteBackend(plan, server), texts)
+
+
+class FolderChecks:
+    """The checks after edits of the folder on this machine."""
+
+    def __init__(self, project: Project, changed_files: Callable[[], Awaitable[Sequence[str]]]) -> None:
+        """`changed_files` returns the files that changed since it was last called, whatever changed them."""
+        self.seconds = project.settings.config.validation.timeout_ms / 1000
+        self._knowledge = project.knowledge
+        self._changed_files = changed_files
+
+    async def find(self, edited: Sequence[str], *, others: bool) -> Sequence[str]:
+        from ostler.knowledge.checks import is_build_output
+
+        if not self._knowledge.has_checks():
+            return ()
+        changed = await self._changed_files() if others else ()
+        return self._knowledge.checks([*edited, *(path for path in changed if not is_build_output(path))])
+
+    async def forget_changes(self) -> None:
+        await self._changed_files()
 
 
 async def _find(target: str) -> tuple[KnownServer, ServerAddress]:
@@ -87,7 +114,8 @@ def describe_workspace(project: Project) -> RemoteWorkspace:
     sections = knowledge.prompt_sections("", with_skills=knowledge.has_skills())[1:]
     return RemoteWorkspace(
         _fitting([WorkspaceSection(section.name, section.text, section.origin) for section in sections]),
-        tuple(_agent(agent) for agent in project.agents.values() if agent.user_selectable or agent.accepts_tasks),
+        _fitting_agents([_agent(agent) for agent in project.agents.values() if agent.accepts_tasks]),
+        project.settings.config.validation.enabled,
     )
 
 
@@ -101,6 +129,16 @@ def _fitting(sections: Sequence[WorkspaceSection]) -> tuple[WorkspaceSection, ..
     return tuple(kept)
 
 
+def _fitting_agents(agents: Sequence[dict[str, object]]) -> tuple[dict[str, object], ...]:
+    kept, left = [], MAX_AGENTS_BYTES
+    for agent in agents:
+        if (size := len(msgspec.json.encode(agent))) <= left:
+            kept.append(agent)
+            left -= size
+    return tuple(kept)
+
+
 def _agent(agent: AgentDefinition) -> dict[str, object]:
-    fields: dict[str, object] = {"name": agent.name, "description": agent.description, "mode": agent.mode}
+    """Return what the server needs to run an agent; it has models of its own."""
+    fields = {**msgspec.to_builtins(agent), "model": "", "origin": ""}
     return {name: value for name, value in fields.items() if value}

@@ -4,12 +4,14 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
 import msgspec
 
 from ostler import __version__
+from ostler.app.project import FolderElsewhere
 from ostler.app.server_access import AccessOptions, ServerAccess
 from ostler.app.server_storage import open_audit_log, open_database, writing_log
 from ostler.app.session_manager import LocalSessionManager
@@ -22,6 +24,7 @@ from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.hub import ServerParts
 from ostler.frontends.server.hubs import PROJECT, SessionHubs
 from ostler.frontends.server.listening import ListenOptions, check_listening, split_address
+from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.models.model_choice import ModelChoice, choose_model
@@ -33,6 +36,7 @@ from ostler.settings.schema_services import ServerConfig
 from ostler.storage.sqlite_accounts import SqliteAccounts
 from ostler.text.stderr import notify
 from ostler.tools.host import LocalToolHost
+from ostler.tools.task import TaskTool
 from ostler.wire.frames_shared import RemoteWorkspace
 
 MAX_FILES = 65_536  # open files of the server
@@ -92,8 +96,8 @@ class SessionOpener:
         self, owner: str, request: OpenSessionRequest, tools: ToolRunner, workspace: RemoteWorkspace | None
     ) -> Session:
         store = AnyFolderStore(self._sessions.of(owner))
-        sections = _prompt_sections(request.cwd, workspace)
-        manager = LocalSessionManager(self._options, notify, self._model, store=store, sections=sections)
+        folder = FolderElsewhere(_prompt_sections(request.cwd, workspace), _agents(workspace))
+        manager = LocalSessionManager(self._options, notify, self._model, store=store, elsewhere=folder)
         return await manager.open(request, tools=tools)
 
     async def open_chat(self, owner: str) -> Session:
@@ -104,7 +108,7 @@ class SessionOpener:
     def session_tools(self) -> ToolRunner:
         """Return the tools that act on the session. None of them uses a workspace."""
         workspace = cast(Workspace, None)
-        tools = [tool for tool in builtin_tools(self._settings) if tool.spec.runs_in == "session"]
+        tools = [tool for tool in (*builtin_tools(self._settings), TaskTool()) if tool.spec.runs_in == "session"]
         return LocalToolHost(tools, workspace, place="session")
 
 
@@ -113,6 +117,16 @@ def _prompt_sections(root: str, workspace: RemoteWorkspace | None) -> list[Promp
     if workspace is None:
         return [PromptSection("environment", "the client", f"Workspace: {root}")]
     return [PromptSection(section.name, section.origin, section.text) for section in workspace.sections]
+
+
+def _agents(workspace: RemoteWorkspace | None) -> dict[str, AgentDefinition]:
+    """Return the client's agents that can be read. What they may do is decided on the client, call by call."""
+    agents: dict[str, AgentDefinition] = {}
+    for data in workspace.agents if workspace else ():
+        with suppress(msgspec.ValidationError):
+            agent = msgspec.convert(data, AgentDefinition)
+            agents[agent.name] = msgspec.structs.replace(agent, model="", hidden=False, origin="the client")
+    return agents
 
 
 def make_hubs(

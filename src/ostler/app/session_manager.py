@@ -14,13 +14,12 @@ from ostler.access.session_policy import make_policy
 from ostler.app.backends import BackendMaker, MadeBackend, SessionDraft, backend_kind
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
-from ostler.app.project import Project
+from ostler.app.project import NOTHING_ELSEWHERE, FolderElsewhere, Project
 from ostler.app.tool_host import make_mcp_source, make_tool_host
 from ostler.app.workspace import make_workspace
 from ostler.backends.engine.plugins.budget import Budget
-from ostler.core.protocols import Backend, Journal, ToolRunner, Workspace
+from ostler.core.protocols import Backend, HasChildTools, Journal, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
-from ostler.knowledge.prompt_sections import PromptSection
 from ostler.models.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.session.session import LocalSession, Spawner
 from ostler.settings.run_options import RunOptions
@@ -53,17 +52,16 @@ class LocalSessionManager:
         model: ModelChoice | None = None,
         backend: Backend | None = None,
         store: "Store | None" = None,
-        sections: Sequence[PromptSection] = (),
+        elsewhere: FolderElsewhere = NOTHING_ELSEWHERE,
     ) -> None:
         """`notify` receives messages for the user. `model`, `backend` and `store` replace those of the settings; a
-        given `backend` can serve only one session. `sections` are added to the system prompt of sessions whose files
-        are elsewhere."""
+        given `backend` can serve only one session. `elsewhere` is what the folder defines if a client has the tools."""
         self._options = options
         self._notify = notify
         self._model = model
         self._models: dict[str, ModelChoice] = {}  # by project, because each may configure another one
         self._store = store
-        self._sections = sections
+        self._elsewhere = elsewhere
         self._announcer = ModelAnnouncer(notify if model is None else lambda line: None)
         self._backends = BackendMaker(self._choose_model, self._announcer, notify, backend, makes_titles=model is None)
 
@@ -71,7 +69,7 @@ class LocalSessionManager:
         self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
     ) -> LocalSession:
         """Open a session. With `tools` its files are elsewhere, and no folder on this machine is read."""
-        project = Project.elsewhere(request.cwd, self._sections) if tools else await self._load_project(request.cwd)
+        project = Project.elsewhere(request.cwd, self._elsewhere) if tools else await self._load_project(request.cwd)
         store = self._store_for(project)
         session_id = store.find(project.id, request.resume) if request.resume else ""
         request = self._with_backend(request, store, session_id)
@@ -111,11 +109,13 @@ class LocalSessionManager:
         """Make what does not depend on the backend: access, subagents, tools and undo."""
         own = workspace if isinstance(workspace, SessionWorkspace) else None  # in which this session runs commands
         access, budget = self._make_access(project, request, own), tree_budget(project.settings, self._options)
-        task_agents = project.task_agents() if own else {}
+        remote = tools if isinstance(tools, HasChildTools) else None
+        task_agents = project.task_agents() if own or remote else {}
         mcp = None if tools else make_mcp_source(project, request.mcp_servers, interactive=request.interactive)
-        spawner = self._make_spawner(project, access, own, store, budget, mcp) if own and task_agents else None
+        place = remote or own
+        spawner = self._make_spawner(project, access, place, store, budget, mcp) if place and task_agents else None
         undo: SessionUndo | None = None
-        if workspace and self._may_change(request):
+        if workspace and self._may_change(project, request, access):
             from ostler.app.workspace import make_undo
 
             undo = make_undo(project, self._options, own)
@@ -129,7 +129,7 @@ class LocalSessionManager:
         self,
         project: Project,
         access: ActiveAgent,
-        workspace: SessionWorkspace,
+        place: "SessionWorkspace | HasChildTools",
         store: "Store",
         budget: Budget,
         mcp: "McpToolSource | None",
@@ -141,7 +141,7 @@ class LocalSessionManager:
             from ostler.app.subagents import Subagents
 
             announcer, models = self._announcer, self._models
-            return Subagents(project, self._options, access, workspace, store, budget, announcer, models, mcp)
+            return Subagents(project, self._options, access, place, store, budget, announcer, models, mcp)
 
         return lambda parent, task: subagents().spawn(parent, task)
 
@@ -182,9 +182,12 @@ class LocalSessionManager:
         )
         return ActiveAgent(project.agents, policy, self._options, workspace.shell if workspace else None)
 
-    def _may_change(self, request: OpenSessionRequest) -> bool:
-        """Return whether the session may change files; an agent with its own tools may always do so."""
-        return backend_kind(request.backend).runs_own_tools or request.interactive or self._options.write
+    def _may_change(self, project: Project, request: OpenSessionRequest, access: ActiveAgent) -> bool:
+        """Return whether the session may change files: with tools of the agent itself, the user, a flag or a rule."""
+        if backend_kind(request.backend).runs_own_tools or request.interactive or request.resume:
+            return True
+        flags = self._options.write or self._options.allow or self._options.mode
+        return bool(flags) or access.has_permissions() or bool(project.grants().rules())
 
     async def _choose_model(self, project: Project) -> ModelChoice:
         if project.root not in self._models:

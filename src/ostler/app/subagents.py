@@ -16,10 +16,12 @@ from ostler.core.display import Display
 from ostler.core.errors import UsageError
 from ostler.core.events import ChildEnded, ChildStarted, TurnEnded
 from ostler.core.prompt import Prompt, TextContent
+from ostler.core.protocols import HasChildTools, ToolRunner
 from ostler.core.store import Store
 from ostler.core.tools import ChildTask, ToolResult
 from ostler.models.model_choice import ModelAnnouncer, ModelChoice
 from ostler.policy.profiles import PROFILES
+from ostler.policy.verdict import Policy
 from ostler.session.child_session import ChildSession
 from ostler.session.session import LocalSession
 from ostler.settings.run_options import RunOptions
@@ -37,18 +39,19 @@ class Subagents:
         project: Project,
         options: RunOptions,
         access: ActiveAgent,
-        workspace: SessionWorkspace,
+        place: "SessionWorkspace | HasChildTools",
         store: Store,
         budget: Budget,
         announcer: ModelAnnouncer,
         models: Mapping[str, ModelChoice],
         mcp: "McpToolSource | None" = None,
     ) -> None:
-        """`models` has the project's model once it was chosen."""
+        """`place` is the workspace, or the tools of a client elsewhere. `models` has the project's model once it was
+        chosen."""
         self._project = project
         self._options = options
         self._access = access
-        self._workspace = workspace
+        self._place = place
         self._store = store
         self._budget = budget
         self._announcer = announcer
@@ -72,9 +75,8 @@ class Subagents:
             raise UsageError(
                 f"agent {task.agent[:80]!r} cannot be used as a subagent", hint=f"available: {', '.join(available)}"
             )
-        policy, workspace = self._access.policy(), self._workspace.for_child()
-        access = ActiveAgent(project.agents, policy, self._options, workspace.shell, parent=self._access)
-        tools = make_tool_host(project, workspace, access.allows_tool, mcp=self._mcp, owns_mcp=False)
+        policy = self._access.policy()
+        access, tools = self._make_tools(policy)
         engine = make_engine(
             project, model, tools, self._options, access.role, self._budget, may_write=access.may_write, is_child=True
         )
@@ -94,6 +96,16 @@ class Subagents:
         child_options = {"agent": task.agent, **({"model": inherited} if inherited else {})}
         await child.open(version=__version__, backend="engine", options=child_options, parent_id=parent.id)
         return child
+
+    def _make_tools(self, policy: Policy) -> tuple[ActiveAgent, ToolRunner]:
+        """Return what a child may do, and its tools."""
+        project, options, place = self._project, self._options, self._place
+        if isinstance(place, SessionWorkspace):
+            workspace = place.for_child()
+            access = ActiveAgent(project.agents, policy, options, workspace.shell, parent=self._access)
+            return access, make_tool_host(project, workspace, access.allows_tool, mcp=self._mcp, owns_mcp=False)
+        access = ActiveAgent(project.agents, policy, options, parent=self._access)
+        return access, place.for_child(access.allows_tool)
 
 
 async def _run_child(parent: LocalSession, child: ChildSession, task: ChildTask) -> ToolResult:

@@ -12,11 +12,16 @@ from ostler.wire.jsonrpc import CANCELLED, RpcError
 
 LONG_PROMPT = "Count slowly from one to two thousand, one number in each line, and nothing else."
 EXIT_TIMEOUT = 2.0
-WORK_SECONDS = 2.0  # after which an agent that sends nothing is assumed to work
+MAX_WORK_SECONDS = 2.0
 SETTLE_SECONDS = 0.02  # in which a very short turn ends by itself
 WORK_KINDS = ("agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan")
 cancellation = AreaBuilder("cancelling")
 process_exit = AreaBuilder("ending")
+
+
+def _work_seconds(driver: AgentDriver) -> float:
+    """Return the time after which an agent that sends nothing is assumed to work."""
+    return min(MAX_WORK_SECONDS, driver.target.timeout / 10)
 
 
 class _LongTurn:
@@ -47,7 +52,7 @@ class _LongTurn:
         return self.answer.done() or requested or bool(self._updates(*WORK_KINDS))
 
     async def wait_for_work(self) -> None:
-        await self._driver.wait_until(self.has_begun, WORK_SECONDS)
+        await self._driver.wait_until(self.has_begun, _work_seconds(self._driver))
         await asyncio.wait({self.answer}, timeout=SETTLE_SECONDS)
 
     async def cancel(self) -> str:
@@ -97,7 +102,7 @@ async def _check_cancelled(driver: AgentDriver, turn: _LongTurn) -> None:
 
 async def _ends_by_itself(driver: AgentDriver, cancelled: _LongTurn) -> bool:
     """Return whether the same turn, without a cancellation, ends as early as the cancelled one did."""
-    max_length, max_seconds = 2 * cancelled.text_length + 20, 2 * cancelled.seconds + 2
+    max_length, max_seconds = 2 * cancelled.text_length + 20, 2 * cancelled.seconds + _work_seconds(driver)
     turn = await _start_turn(driver)
     await driver.wait_until(lambda: turn.answer.done() or turn.text_length > max_length, max_seconds)
     if turn.text_length <= max_length and turn.answer.done():
@@ -172,7 +177,7 @@ async def _(driver: AgentDriver) -> None:
     )
     await driver.wait_until(
         lambda: request_id in driver.responses or any(kind in WORK_KINDS for kind in driver.update_kinds(session)),
-        WORK_SECONDS,
+        _work_seconds(driver),
     )
     driver.peer.notify("$/cancel_request", {"requestId": request_id})
     require(await driver.wait_until(lambda: request_id in driver.responses), "it did not answer")

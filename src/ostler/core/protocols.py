@@ -1,8 +1,8 @@
 """The protocols between packages: backend, tool host, workspace, journal, session, frontend."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -94,6 +94,14 @@ class ToolRunner(Protocol):
 
     async def aclose(self) -> None:
         """Stop everything, including background processes, which outlive a turn."""
+
+
+@runtime_checkable
+class HasChildTools(ToolRunner, Protocol):
+    """A `ToolRunner` of a client elsewhere, which also runs the calls of child sessions."""
+
+    def for_child(self, is_offered: Callable[[str], bool]) -> ToolRunner:
+        """Return the tools of a child session that `is_offered` selects."""
 
 
 class ResolvedPath(msgspec.Struct, frozen=True):

@@ -103,3 +103,13 @@ class ChildTask(msgspec.Struct, frozen=True, omit_defaults=True):
     agent: str
     title: str
     prompt: str
+
+
+class FoundChecks(msgspec.Struct, frozen=True):
+    """The commands that check the edits of a turn, and how long each may take."""
+
+    commands: tuple[str, ...] = ()
+    seconds: float = 600.0
+
+
+NO_CHECKS = FoundChecks()

@@ -23,7 +23,7 @@ class QuestionForm:
         properties = schema.get("properties") if isinstance(schema, dict) else None
         self._fields: dict[str, Any] = dict(properties) if isinstance(properties, dict) and properties else {"text": {}}
         required = schema.get("required") if isinstance(schema, dict) else None
-        self._required = set(required) if isinstance(required, list) else set(self._fields)
+        self._required = [name for name in self._fields if not isinstance(required, list) or name in required]
         self._remaining = list(self._fields)
         self._values: dict[str, object] = {}
         self._error = ""
@@ -51,9 +51,15 @@ class QuestionForm:
         """Return the prompt for the next field."""
         field, name = self._field, self._remaining[0]
         title = escape_invisible(str(field.get("title") or ("answer" if name == "text" else name)))
-        kind = " [y/n]" if field.get("type") == "boolean" else " (number)" if self._labels() else ""
         empty = f"default {escape_invisible(str(field['default']))}" if "default" in field else self._empty_hint(name)
-        return AnswerMenu(f"  {title}{kind} (empty: {empty}): ")
+        return AnswerMenu(f"  {title}{self._kind_hint()} (empty: {empty}): ")
+
+    def _kind_hint(self) -> str:
+        if self._field.get("type") == "boolean":
+            return " [y/n]"
+        if not self._labels():
+            return ""
+        return " (numbers, such as 1,2)" if self._is_list else " (number)"
 
     def _empty_hint(self, name: str) -> str:
         return "decline" if name in self._required else "skip"
@@ -85,13 +91,21 @@ class QuestionForm:
         field = self._fields[self._remaining[0]]
         return field if isinstance(field, dict) else {}
 
+    @property
+    def _is_list(self) -> bool:
+        """Whether several choices can be selected."""
+        return self._field.get("type") == "array"
+
     def _choices(self) -> list[tuple[object, str]]:
         """Return the values of a choice with their labels."""
-        field = self._field
+        field = self._field.get("items") if self._is_list else self._field
+        if not isinstance(field, dict):
+            return []
         if isinstance(values := field.get("enum"), list):
             names = field.get("enumNames")
-            return list(zip(values, names if isinstance(names, list) else map(str, values), strict=False))
-        schemas = field.get("oneOf")
+            names = names if isinstance(names, list) and len(names) == len(values) else values
+            return list(zip(values, map(str, names), strict=True))
+        schemas = field.get("anyOf" if self._is_list else "oneOf")
         if not isinstance(schemas, list):
             return []
         constants = [schema for schema in schemas if isinstance(schema, dict) and "const" in schema]
@@ -102,14 +116,31 @@ class QuestionForm:
 
     def _parse(self, text: str) -> object:
         """Convert the input to the type of the field. Raises `ValueError` with what to enter."""
-        if choices := self._choices():
+        choices = self._choices()
+        if self._is_list:
+            words = [word for part in text.split(",") if (word := part.strip())]
+            selected = [_parse_choice(word, choices) if choices else word for word in words]
+            return self._checked(selected, len(selected), ("minItems", "maxItems"), "select {} {} of them")
+        if choices:
             return _parse_choice(text, choices)
         kind = str(self._field.get("type"))
         if kind == "boolean":
             if text.lower() not in (*YES, *NO):
                 raise ValueError("enter y or n")
             return text.lower() in YES
-        return _parse_number(text, kind) if kind in NUMBER_TYPES else text
+        if kind in NUMBER_TYPES:
+            number = _parse_number(text, kind)
+            return self._checked(number, number, ("minimum", "maximum"), "enter a number of {} {}")
+        return self._checked(text, len(text), ("minLength", "maxLength"), "enter {} {} characters")
+
+    def _checked(self, value: object, size: float, keys: tuple[str, str], message: str) -> object:
+        """Return a value whose size is within the limits of the field. Raises `ValueError`."""
+        minimum, maximum = (self._field.get(key) for key in keys)
+        if isinstance(minimum, int | float) and size < minimum:
+            raise ValueError(message.format("at least", str(minimum)[:20]))
+        if isinstance(maximum, int | float) and size > maximum:
+            raise ValueError(message.format("at most", str(maximum)[:20]))
+        return value
 
 
 def _parse_choice(text: str, choices: list[tuple[object, str]]) -> object:
@@ -121,11 +152,11 @@ def _parse_choice(text: str, choices: list[tuple[object, str]]) -> object:
     raise ValueError("enter the number of a choice")
 
 
-def _parse_number(text: str, kind: str) -> object:
+def _parse_number(text: str, kind: str) -> float:
     try:
-        value: object = msgspec.json.decode(text)
+        value: Any = msgspec.json.decode(text)
     except msgspec.DecodeError:
         value = None
-    if isinstance(value, bool) or not isinstance(value, NUMBER_TYPES[kind]):
-        raise ValueError("enter a whole number" if kind == "integer" else "enter a number")
-    return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and isinstance(value, NUMBER_TYPES[kind]):
+        return value
+    raise ValueError("enter a whole number" if kind == "integer" else "enter a number")

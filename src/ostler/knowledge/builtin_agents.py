@@ -5,19 +5,20 @@ from ostler.core.permission import PolicyAction, Rule
 from ostler.core.tool_declarations import tool_names
 from ostler.knowledge.agent_definition import AgentDefinition, AgentMode
 from ostler.knowledge.tool_lists import ToolSwitches
+from ostler.policy.presets import READ_ONLY_AGENT
 
 _READ_TOOLS = (*tool_names(lambda tool: not tool.effects), "external_directory")
 _READ_ONLY_COMMANDS = ("ls *", "cat *", "grep *", "git status *", "git diff *", "git log *", "git show *")
 
 
 def _make_rules(action: PolicyAction, *keys: str) -> tuple[Rule, ...]:
-    return tuple(Rule(key, "*", action, "read-only agent") for key in keys)
+    return tuple(Rule(key, "*", action, READ_ONLY_AGENT) for key in keys)
 
 
 # A command could write, so it needs approval unless it is read-only or sandboxed (`AgentDefinition.read_only`).
 _COMMAND_RULES = (
     *_make_rules("ask", "bash"),
-    *(Rule("bash", pattern, "allow", "read-only agent") for pattern in _READ_ONLY_COMMANDS),
+    *(Rule("bash", pattern, "allow", READ_ONLY_AGENT) for pattern in _READ_ONLY_COMMANDS),
 )
 # Tools that are not known to be read-only may write, also those of MCP servers. Subagents inherit the restriction.
 NO_WRITE_RULES: tuple[Rule, ...] = (

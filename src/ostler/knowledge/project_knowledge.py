@@ -131,12 +131,20 @@ class ProjectKnowledge:
 class BuiltinKnowledge(ProjectKnowledge):
     """Only what is built in, for a project whose files are on another machine. Reads no folder.
 
-    `sections` of the system prompt are what the other machine made from its files.
+    `sections` of the system prompt are what the other machine made from its files. `agents` are those that it defines;
+    they replace the built-in ones of the same name, except the hidden ones.
     """
 
-    def __init__(self, cwd: str, settings: Settings, sections: Sequence[PromptSection] = ()) -> None:
+    def __init__(
+        self,
+        cwd: str,
+        settings: Settings,
+        sections: Sequence[PromptSection] = (),
+        agents: "Mapping[str, AgentDefinition] | None" = None,
+    ) -> None:
         super().__init__(cwd, settings)
         self._sections = sections
+        self._agents = agents or {}
 
     def prompt_sections(self, base_prompt: str, *, with_skills: bool) -> list[PromptSection]:
         return [PromptSection("system prompt", "Ostler", base_prompt), *self._sections]
@@ -154,7 +162,9 @@ class BuiltinKnowledge(ProjectKnowledge):
     def agents(self) -> "Mapping[str, AgentDefinition]":
         from ostler.knowledge.builtin_agents import builtin_agents
 
-        return builtin_agents()
+        builtin = builtin_agents()
+        hidden = {name for name, agent in builtin.items() if agent.hidden}
+        return builtin | {name: agent for name, agent in self._agents.items() if name not in hidden}
 
     def commands(self) -> "dict[str, CustomCommand]":
         return {}

@@ -45,6 +45,7 @@ from ostler.wire.mcp import (
 
 PROBE_SECONDS = 5.0  # a legacy server may not answer an unknown request at all
 MAX_PAGES = 100
+MAX_VALID_MS = 10**12
 MAX_TOOLS = MAX_RESOURCES = 1000
 MAX_PROMPTS = 200
 CAPABILITIES: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
@@ -61,6 +62,7 @@ class McpClient:
     def __init__(self, connection: Connection, handler: ConnectionHandler, version: str, *, interactive: bool) -> None:
         self.connection = connection
         self.description = ServerDescription("legacy", "")
+        self.tools_valid_seconds = 0.0  # how long the tool list is valid; 0 if the server does not say
         self.on_tools_changed: Callable[[], None] = lambda: None
         self.on_offers_changed: Callable[[], None] = lambda: None
         self._client_info = {"name": "ostler", "version": version}
@@ -144,6 +146,7 @@ class McpClient:
     async def list_tools(self, timeout: float) -> list[ServerTool]:
         """Return all pages of the tool list. Raises `RpcError` or `BackendError`."""
         found: dict[str, ServerTool] = {}
+        self.tools_valid_seconds = 0.0
         for tool in await self._list(LIST_TOOLS, "tools", read_tool, MAX_TOOLS, timeout):
             found.setdefault(tool.name, tool)
         return list(found.values())
@@ -173,6 +176,8 @@ class McpClient:
         for _ in range(MAX_PAGES):
             result = await self._request(method, params, timeout=timeout)
             page = result.get(key) if isinstance(result, dict) else None
+            if method == LIST_TOOLS:
+                self._note_validity(result)
             entries += [entry for value in (page if isinstance(page, list) else ()) if (entry := read(value))]
             cursor = result.get("nextCursor") if isinstance(result, dict) else None
             if not isinstance(cursor, str) or cursor in cursors or len(entries) >= limit:
@@ -180,6 +185,12 @@ class McpClient:
             cursors.add(cursor)
             params = {"cursor": cursor}
         return entries[:limit]
+
+    def _note_validity(self, page: Any) -> None:
+        """Keep the shortest validity of the pages. SDKs send 0 unless their server sets another value."""
+        milliseconds = page.get("ttlMs") if isinstance(page, dict) else None
+        if isinstance(milliseconds, int) and 0 < milliseconds < MAX_VALID_MS:
+            self.tools_valid_seconds = min(self.tools_valid_seconds or MAX_VALID_MS, milliseconds / 1000)
 
     async def call_tool(
         self,

@@ -124,8 +124,13 @@ class _EntryReader:
         return {**environment, "PATH": path_without(environment.get("PATH", os.defpath), folders)}
 
     def _fill(self, text: str, *key: str | int) -> str:
-        """Fill in the references of a value. A failure becomes the entry's problem."""
-        text = text.replace(WORKSPACE_REFERENCE, self._cwd)
+        """Fill in the references of a value. A failure becomes the entry's problem.
+
+        The workspace is last: a folder's name may look like a reference.
+        """
+        return self._fill_settings(text, *key).replace(WORKSPACE_REFERENCE, self._cwd)
+
+    def _fill_settings(self, text: str, *key: str | int) -> str:
         if "{" not in text:
             return text
         path = ("mcp", self._name, *key)

@@ -89,12 +89,20 @@ Connect = Callable[[ConnectionHandler], Awaitable[Connection]]
 
 def read_progress(params: Mapping[str, Any]) -> Progress:
     """Return the progress of a notification; values of a wrong type are ignored."""
-    progress, total, message = params.get("progress"), params.get("total"), params.get("message")
+    message = params.get("message")
     return Progress(
-        float(progress) if isinstance(progress, int | float) else 0.0,
-        float(total) if isinstance(total, int | float) else None,
+        _number(params.get("progress")) or 0.0,
+        _number(params.get("total")),
         message[:500] if isinstance(message, str) else "",
     )
+
+
+def _number(value: Any) -> float | None:
+    """Return a number of a message, or None if it is not one or too large."""
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:
+        return None
 
 
 class ResettableTimeout:

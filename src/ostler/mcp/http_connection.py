@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ from ostler.core.errors import BackendError, UsageError
 from ostler.http.client import HttpClient, HttpResponse
 from ostler.http.dialer import Dialer
 from ostler.http.proxy import proxy_for
-from ostler.http.sse import EventTooLongError, SseSplitter
+from ostler.http.sse import SseSplitter
 from ostler.http.url import match_url, origin_from_match, percent_encode
 from ostler.mcp.connection import (
     Challenge,
@@ -23,14 +23,14 @@ from ostler.mcp.connection import (
     ServerTimeout,
     read_progress,
 )
+from ostler.mcp.http_messages import MAX_BODY_BYTES, decode_frames, iter_frames, read_frames
 from ostler.mcp.oauth_discovery import read_challenge
 from ostler.mcp.oauth_errors import login_needed
 from ostler.mcp.parameter_headers import Path, header_value, parameter_headers, read_header_paths
 from ostler.mcp.server_entry import ServerEntry
 from ostler.text.sanitise import sanitise
-from ostler.text.secret_masker import MASK_MARKER
 from ostler.wire.jsonrpc import INTERNAL_ERROR, MCP_CANCEL, METHOD_NOT_FOUND, RpcError
-from ostler.wire.jsonrpc_lines import InvalidJsonLine, decode, encode
+from ostler.wire.jsonrpc_lines import encode
 from ostler.wire.mcp import (
     CALL_TOOL,
     GET_PROMPT,
@@ -43,12 +43,10 @@ from ostler.wire.mcp import (
     VERSION_META,
 )
 
-MAX_BODY_BYTES = 16 * 1024 * 1024
 CLOSE_SECONDS = 2.0
 MAX_RESUMES = 1000  # of one answer; the time limit of the request applies to all of them
 MIN_PAUSE = 0.1  # seconds between two attempts to read the rest of an answer
 MAX_EVENT_ID = 1000
-MIN_SECRET = 8  # shorter texts are masked nowhere
 MAX_LISTEN_PAUSE = 60.0  # seconds between two attempts to open the stream of messages
 _RESERVED_HEADERS = frozenset({"host", "content-length", "content-type", "accept", "transfer-encoding", "connection"})
 
@@ -200,7 +198,10 @@ class HttpConnection:
         if method == INITIALIZE:
             self._session_id = response.headers.get("mcp-session-id", "")[:500]
         if not _is_event_stream(response):
-            return exchange.take_response(_decode(_masked(await _read_body(response), exchange.secret)))
+            frames = await read_frames(response, exchange.secret)
+            if (answer := self._find_answer(frames, exchange)) is None:
+                raise BackendError(f"{self._name} answered another request", code="protocol")
+            return exchange.take_response(answer)
         frame = await self._read_events(response, exchange)
         for _ in range(MAX_RESUMES if self._legacy_version else 0):
             if frame is not None or not exchange.last_event_id:
@@ -238,16 +239,23 @@ class HttpConnection:
         """Return the response to a request, or None if the stream ends before it."""
         splitter = SseSplitter(MAX_BODY_BYTES)
         try:
-            async for frame in _iter_frames(response, splitter, exchange.secret):
-                if "method" in frame:
-                    self._handle_message(frame, exchange)
-                elif frame.get("id") == exchange.request_id:
-                    return frame
+            async for frame in iter_frames(response, splitter, exchange.secret):
+                if answer := self._find_answer([frame], exchange):
+                    return answer
         except BackendError as error:
             if error.fault.code not in ("closed", "malformed"):
                 raise
         finally:
             exchange.note_position(splitter)
+        return None
+
+    def _find_answer(self, frames: Iterable[dict[str, Any]], exchange: "_Exchange") -> dict[str, Any] | None:
+        """Return the response to a request; other messages before it are handled. An error may have no id."""
+        for frame in frames:
+            if "method" in frame:
+                self._handle_message(frame, exchange)
+            elif frame.get("id") == exchange.request_id or (frame.get("id") is None and "error" in frame):
+                return frame
         return None
 
     async def _read_rest(self, exchange: "_Exchange") -> dict[str, Any] | None:
@@ -268,7 +276,7 @@ class HttpConnection:
                     await response.read_head()
                     if response.status != 200 or not _is_event_stream(response):
                         return
-                    async for frame in _iter_frames(response, SseSplitter(MAX_BODY_BYTES)):
+                    async for frame in iter_frames(response, SseSplitter(MAX_BODY_BYTES)):
                         if "method" in frame:
                             self._handle_message(frame, None)
             await asyncio.sleep(pause)
@@ -308,10 +316,10 @@ class HttpConnection:
         if status == 404 and self._session_id:
             self.closed = "its session has expired"
             return ServerGone(f"{self._name}: {self.closed}")
-        try:
-            frame = _decode(body)
-        except BackendError:
-            frame = {}
+        frames: list[dict[str, Any]] = []
+        with contextlib.suppress(BackendError):
+            frames = decode_frames(body)
+        frame = frames[0] if frames else {}
         if isinstance(frame.get("error"), dict):
             error = frame["error"]
             code = error.get("code")
@@ -381,45 +389,6 @@ def _read_challenge(response: HttpResponse) -> Challenge | None:
 
 def _is_event_stream(response: HttpResponse) -> bool:
     return response.headers.get("content-type", "").startswith("text/event-stream")
-
-
-async def _iter_frames(
-    response: HttpResponse, splitter: SseSplitter, secret: bytes = b""
-) -> AsyncIterator[dict[str, Any]]:
-    """Yield the frames of an event stream. Raises `BackendError`."""
-    try:
-        async for data in response.iter_data():
-            for event in splitter.feed(data):
-                if event.strip():
-                    yield _decode(_masked(event, secret))
-    except EventTooLongError:
-        raise BackendError("the server sent an oversized event", code="protocol") from None
-
-
-async def _read_body(response: HttpResponse) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    async for data in response.iter_data():
-        parts.append(data)
-        size += len(data)
-        if size > MAX_BODY_BYTES:
-            raise BackendError("the server's answer is too large", code="protocol")
-    return b"".join(parts)
-
-
-def _masked(data: bytes, secret: bytes) -> bytes:
-    """Return an answer without the token that was sent: a server may repeat it, and models must not see it."""
-    return data.replace(secret, MASK_MARKER.encode()) if len(secret) >= MIN_SECRET else data
-
-
-def _decode(data: bytes) -> dict[str, Any]:
-    try:
-        frame = decode(data)
-    except InvalidJsonLine:
-        raise BackendError("the server's answer is not JSON", code="protocol") from None
-    if not isinstance(frame, dict):
-        raise BackendError("the server's answer is not an object", code="protocol")
-    return frame
 
 
 async def connect_http(

@@ -83,14 +83,21 @@ class McpServer:
         self._era: Era | None = None
         self._is_fresh = False
         self._listed: tuple[ServerTool, ...] = ()
+        self._valid_seconds = 0.0
         self._load_cache()
 
     def _load_cache(self) -> None:
-        if cached := self._cache.load(self.entry.digest):
+        own = self._cache.load(self._cache_key(interactive=self._interactive))
+        cached = own or self._cache.load(self._cache_key(interactive=not self._interactive))
+        if cached:
             self._era = cached.era
             self._set_tools(cached.tools)
             self.instructions, self.offers = cached.instructions, cached.offers
-            self._is_fresh = cached.is_fresh
+            self._is_fresh = own is not None and own.is_fresh
+
+    def _cache_key(self, *, interactive: bool) -> str:
+        """Return the name of the cached list: a server may offer other tools to a client that can ask the user."""
+        return f"{self.entry.digest}-interactive" if interactive else self.entry.digest
 
     # -- state ---------------------------------------------------------------------------------------------------
 
@@ -237,20 +244,23 @@ class McpServer:
         handler.on_end = lambda reason: self._note_end(client, reason)
         self.description, self._era, self.instructions = description, description.era, description.instructions
         self.offers = msgspec.structs.replace(self.offers, has_resources="resources" in description.capabilities)
-        self._accept_tools(tools)
+        self._accept_tools(tools, client)
         self._list_offers(client)
         return client
 
-    def _accept_tools(self, tools: Sequence[ServerTool]) -> None:
+    def _accept_tools(self, tools: Sequence[ServerTool], client: McpClient) -> None:
         """Use and store a tool list that the server sent."""
+        self._valid_seconds = client.tools_valid_seconds
         self._set_tools(tools)
         self._is_fresh = True
         self._listed = tuple(tools)
         self._save_cache()
 
     def _save_cache(self) -> None:
-        cached = CachedServer(self._era or "legacy", self._listed, self.instructions, time.time(), self.offers)
-        self._cache.save(self.entry.digest, cached)
+        cached = CachedServer(
+            self._era or "legacy", self._listed, self.instructions, time.time(), self.offers, self._valid_seconds
+        )
+        self._cache.save(self._cache_key(interactive=self._interactive), cached)
 
     # -- prompts and resources -----------------------------------------------------------------------------------
 
@@ -317,7 +327,7 @@ class McpServer:
         if client is None:
             return
         try:
-            self._accept_tools(await client.list_tools(self.entry.start_timeout))
+            self._accept_tools(await client.list_tools(self.entry.start_timeout), client)
         except (RpcError, OstlerError) as error:
             self._changed(f"its tools could not be listed: {error}")
             return

@@ -8,7 +8,7 @@ import msgspec
 from ostler.settings.private_file import read_private, replace_private
 from ostler.wire.mcp import Era, ServerPrompt, ServerResource, ServerTool
 
-FRESH_SECONDS = 24 * 3600.0
+MAX_FRESH_SECONDS = 24 * 3600.0
 
 
 class ServerOffers(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -20,17 +20,19 @@ class ServerOffers(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CachedServer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A server's declarations at its last start."""
+    """A server's declarations at its last start. `valid_seconds` is how long they are valid; 0 if it did not say."""
 
     era: Era
     tools: tuple[ServerTool, ...] = ()
     instructions: str = ""
     saved_at: float = 0
     offers: ServerOffers = ServerOffers()
+    valid_seconds: float = 0
 
     @property
     def is_fresh(self) -> bool:
-        return 0 <= time.time() - self.saved_at < FRESH_SECONDS
+        limit = min(self.valid_seconds or MAX_FRESH_SECONDS, MAX_FRESH_SECONDS)
+        return 0 <= time.time() - self.saved_at < limit
 
 
 class ToolListCache:

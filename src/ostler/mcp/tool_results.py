@@ -105,7 +105,7 @@ def _decoded_text(mime: Any, blob: Any) -> str | None:
 
 
 def _image(mime: Any, data: Any, name: str) -> str | ImageContent:
-    if mime not in _IMAGE_TYPES or not isinstance(data, str) or not data:
+    if not isinstance(mime, str) or mime not in _IMAGE_TYPES or not isinstance(data, str) or not data:
         return f"[an image ({_label(mime)}) was left out: unsupported]"
     if len(data) > MAX_IMAGE_CHARACTERS:
         return f"[an image ({mime}) was left out: it is too large]"

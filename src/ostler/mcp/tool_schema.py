@@ -84,7 +84,8 @@ class _Cleaner:
             case "items" | "additionalProperties" if isinstance(value, Mapping):
                 return {key: self._clean(value, depth + 1)}
             case "anyOf" | "oneOf" | "allOf" if isinstance(value, list):
-                return {key: [self._clean(choice, depth + 1) for choice in value[:MAX_CHOICES]]}
+                choices = [self._clean(choice, depth + 1) for choice in value[:MAX_CHOICES]]
+                return {key: choices} if choices else {}
             case "description" if not self._with_texts:
                 return {}
         return _clean_plain_member(key, value)
@@ -111,7 +112,8 @@ def _clean_plain_member(key: str, value: Any) -> dict[str, Any]:
         case "required" if isinstance(value, list):
             return {key: [name for name in value if isinstance(name, str) and _PROPERTY_NAME.fullmatch(name)]}
         case "enum" if isinstance(value, list):
-            return {key: [choice for choice in value if _is_scalar(choice)][:MAX_CHOICES]}
+            choices = [choice for choice in value if _is_scalar(choice)][:MAX_CHOICES]
+            return {key: choices} if choices else {}  # providers reject an empty list
         case "const" | "default" if _is_scalar(value):
             return {key: value}
         case "additionalProperties" if isinstance(value, bool):

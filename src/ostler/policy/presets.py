@@ -4,6 +4,14 @@ from ostler.core.permission import Rule
 from ostler.core.tool_declarations import ToolDeclaration, tool_names
 from ostler.policy.permission_rules import EDITING_TOOLS
 
+READ_ONLY_AGENT = "read-only agent"
+_BUILT_IN_ORIGINS = ("built-in", READ_ONLY_AGENT)
+
+
+def is_built_in(rule: Rule) -> bool:
+    """Return whether a rule is one of Ostler's own, not of the user's settings, answers or agents."""
+    return rule.origin in _BUILT_IN_ORIGINS
+
 
 def _asks(tool: ToolDeclaration) -> bool:
     return tool.effects and tool.permission != "by-its-calls"

@@ -9,7 +9,7 @@ from ostler.core.permission import UNKNOWN_PROGRAM, Need, Permission, PolicyActi
 from ostler.core.sessions import Profile
 from ostler.core.tools import CallOrigin
 from ostler.policy.permission_rules import STRICTNESS, allow_flag, last_match, names_program
-from ostler.policy.presets import BASELINE
+from ostler.policy.presets import BASELINE, is_built_in
 from ostler.policy.profiles import PROFILES
 from ostler.policy.wildcard import matches
 
@@ -25,9 +25,10 @@ class Policy(msgspec.Struct, frozen=True):
     """The settings that decide about permissions.
 
     `rules` are ordered from the baseline to the agent; `restrictions` can only make the result stricter. `flags` turn
-    ask into allow for what they match, `allow_sandboxed` for commands that run in the sandbox. `allow_checks` is set
-    if the workspace is trusted: its check after edits runs without asking. With `allow_unknown_programs`, unknown
-    programs do not need a rule that names them.
+    ask into allow for what they match, `allow_sandboxed` for commands that run in the sandbox, and
+    `allow_sandboxed_by_default` for those without an ask rule of the user. `allow_checks` is set if the workspace is
+    trusted: its check after edits runs without asking. With `allow_unknown_programs`, unknown programs do not need a
+    rule that names them.
     """
 
     rules: tuple[Rule, ...] = BASELINE
@@ -37,6 +38,7 @@ class Policy(msgspec.Struct, frozen=True):
     flags: tuple[Rule, ...] = ()
     interactive: bool = True
     allow_sandboxed: bool = False
+    allow_sandboxed_by_default: bool = False
     allow_checks: bool = False
     allow_unknown_programs: bool = False
 
@@ -70,7 +72,7 @@ def evaluate_read_only(
     """Return the verdict that allows a command with the workspace read-only, as in a non-interactive run, or None."""
     if not permission.may_run_read_only:
         return None
-    confined = msgspec.structs.replace(policy, allow_sandboxed=True)
+    confined = msgspec.structs.replace(policy, allow_sandboxed_by_default=True)
     verdict = evaluate_permission(permission, confined, origin=origin, grants=grants, restrictions=restrictions)
     return verdict if verdict.action == "allow" else None
 
@@ -91,8 +93,8 @@ def needs_to_approve(
 def _evaluate_need(
     need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule], restrictions: Sequence[Sequence[Rule]]
 ) -> tuple[VerdictStep, ...]:
-    by_rules = _apply_rules(need, policy, origin, grants, restrictions)
-    by_profile = _apply_profile(need, policy, by_rules.action)
+    by_rules, is_default = _apply_rules(need, policy, origin, grants, restrictions)
+    by_profile = _apply_profile(need, policy, by_rules.action, is_default=is_default)
     by_origin = _apply_origin(origin, by_profile.action)
     exemption = _exemption(need, policy, origin, grants) if need.danger == UNKNOWN_PROGRAM else ""
     by_danger = _apply_danger(need, by_origin.action, exemption)
@@ -106,7 +108,8 @@ def _describe_need(need: Need) -> str:
 
 def _apply_rules(
     need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule], restrictions: Sequence[Sequence[Rule]]
-) -> VerdictStep:
+) -> tuple[VerdictStep, bool]:
+    """Return the result of the rules, and whether only built-in rules ask, which the sandbox can replace."""
     rule, grant = last_match(policy.rules, need), last_match(grants, need)
     if grant and not (rule and rule.action == "deny"):
         rule = grant
@@ -114,18 +117,21 @@ def _apply_rules(
     reason = _describe_rule(rule) if rule else "no rule matches"
     if action == "ask" and origin == "validation" and policy.allow_checks:
         action, reason = "allow", "check of a trusted workspace"
+    is_default = rule is None or is_built_in(rule)
     for layer in (*policy.restrictions, *restrictions):
         stricter = last_match(layer, need)
-        if stricter and STRICTNESS[stricter.action] > STRICTNESS[action]:
-            action, reason = stricter.action, _describe_rule(stricter)
-    return VerdictStep(RULES_STEP, action, f"{_describe_need(need)}: {reason}")
+        if stricter is None or STRICTNESS[stricter.action] < STRICTNESS[action]:
+            continue
+        if STRICTNESS[stricter.action] > STRICTNESS[action] or (is_default and not is_built_in(stricter)):
+            action, reason, is_default = stricter.action, _describe_rule(stricter), is_built_in(stricter)
+    return VerdictStep(RULES_STEP, action, f"{_describe_need(need)}: {reason}"), is_default
 
 
 def _describe_rule(rule: Rule) -> str:
     return f'rule {rule.key} "{rule.pattern}" {rule.action} ({rule.origin})'
 
 
-def _apply_profile(need: Need, policy: Policy, action: PolicyAction) -> VerdictStep:
+def _apply_profile(need: Need, policy: Policy, action: PolicyAction, *, is_default: bool) -> VerdictStep:
     profile = PROFILES[policy.profile]
     asks = last_match(profile.asks, need)
     if action == "deny" or (action == "allow" and not asks):
@@ -135,9 +141,9 @@ def _apply_profile(need: Need, policy: Policy, action: PolicyAction) -> VerdictS
         return VerdictStep(PROFILE_STEP, "allow", f"{flag.origin} allows {_describe_need(need)}")
     if asks:
         return VerdictStep(PROFILE_STEP, "ask", asks.origin)
-    if policy.allow_sandboxed and need.sandboxed:
+    if need.sandboxed and (policy.allow_sandboxed or (policy.allow_sandboxed_by_default and is_default)):
         return VerdictStep(PROFILE_STEP, "allow", "it runs in the sandbox")
-    if need.sandboxed and need.read_only:
+    if need.sandboxed and need.read_only and is_default:
         return VerdictStep(PROFILE_STEP, "allow", "it only looks, and the workspace is read-only in its sandbox")
     if allows := last_match(profile.allows, need):
         return VerdictStep(PROFILE_STEP, "allow", allows.origin)

@@ -3,7 +3,7 @@
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ostler.processes import landlock, seccomp
@@ -100,20 +100,49 @@ def _hide_arguments(layout: SandboxLayout) -> list[str]:
             arguments += ["--tmpfs", path, "--remount-ro", path]
         else:
             arguments += ["--ro-bind", "/dev/null", path]
-    for path in _socket_paths():
-        if not any(is_inside(path, root) for root in (*_MASKED_FOLDERS, *layout.writable)):
-            arguments += ["--ro-bind", "/dev/null", path]
+    for path in _exposed(_socket_paths(), layout):
+        arguments += ["--ro-bind", "/dev/null", path]
     return arguments
+
+
+def bound_sockets() -> frozenset[tuple[bytes, bytes]]:
+    """Return the inode and path of each socket that accepts connections or messages at a path."""
+    try:
+        with open("/proc/net/unix", "rb") as file:
+            rows = [line.rstrip(b"\n").split(None, 7) for line in file]
+    except OSError:
+        return frozenset()
+    # Flags and type: accepted connections have the path of their listener, but nothing can connect to them.
+    return frozenset(
+        (row[6], row[7])
+        for row in rows
+        if len(row) == 8 and row[7].startswith(b"/") and (row[3] == b"00010000" or row[4] == b"0002")
+    )
+
+
+def exposes(layout: SandboxLayout, sockets: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Return whether commands could connect to one of these sockets, which were bound after the sandbox was opened."""
+    return bool(_exposed(_existing_paths(sockets), layout))
+
+
+def _exposed(paths: list[str], layout: SandboxLayout) -> list[str]:
+    """Return the paths that must be hidden; sockets in a writable folder belong to the work."""
+
+    def is_reachable(path: str) -> bool:
+        masked = any(is_inside(path, folder) for folder in _MASKED_FOLDERS)
+        writable = any(is_inside(path, folder) for folder in layout.writable)
+        return not writable and (not masked or any(is_inside(path, folder) for folder in layout.visible))
+
+    return [path for path in paths if is_reachable(path)]
 
 
 def _socket_paths() -> list[str]:
     """Return the socket files of the system; a socket in a read-only folder still accepts connections."""
-    try:
-        with open("/proc/net/unix", "rb") as file:
-            lines = [line.rstrip(b"\n").split(None, 7) for line in file]
-    except OSError:
-        return []
-    names = {os.path.realpath(os.fsdecode(fields[7])) for fields in lines if fields[7:] and fields[7].startswith(b"/")}
+    return _existing_paths(bound_sockets())
+
+
+def _existing_paths(sockets: Iterable[tuple[bytes, bytes]]) -> list[str]:
+    names = {os.path.realpath(os.fsdecode(name)) for _, name in sockets}
     return sorted(name for name in names if _is_socket(name))
 
 

@@ -30,11 +30,13 @@ class Sandbox:
         spawner: SpawnerClient | None = None,
         layout: SandboxLayout | None = None,
         placeholders: Placeholders | None = None,
+        sockets: frozenset[tuple[bytes, bytes]] = frozenset(),
     ) -> None:
         self.name = name
         self.layout = layout
         self._spawner = spawner
         self._placeholders = placeholders
+        self._known_sockets = sockets
         self._locked = {path: _identity(path) for path in _lockable_paths(layout)} if name == "bubblewrap" else {}
         self.guard = GitGuard(layout.writable, self._still_locked) if layout and layout.writable else None
 
@@ -48,8 +50,17 @@ class Sandbox:
 
     @property
     def is_intact(self) -> bool:
-        """Whether all locked paths are still locked: a replaced file is not."""
-        return len(self._still_locked()) == len(self._locked)
+        """Whether all locked paths are still locked (a replaced file is not) and no new socket is visible."""
+        return len(self._still_locked()) == len(self._locked) and not self._exposes_new_socket()
+
+    def _exposes_new_socket(self) -> bool:
+        if self.name != "bubblewrap" or self.layout is None:  # Landlock's filter refuses all connections
+            return False
+        new = bubblewrap.bound_sockets() - self._known_sockets
+        if bubblewrap.exposes(self.layout, new):
+            return True
+        self._known_sockets |= new
+        return False
 
     def _still_locked(self) -> tuple[str, ...]:
         return tuple(path for path, identity in self._locked.items() if _identity(path) == identity)
@@ -111,6 +122,7 @@ async def _open(name: str, layout: SandboxLayout) -> Sandbox:
     backend = bubblewrap if name == "bubblewrap" else landlock
     if reason := bubblewrap.unavailable_reason(layout) if name == "bubblewrap" else landlock.unavailable_reason():
         raise SpawnerLost(reason)
+    sockets = bubblewrap.bound_sockets()
     placeholders = Placeholders(layout.must_not_exist if name == "bubblewrap" else ())
     try:
         wrapper = bubblewrap.wrapper_command(layout) if name == "bubblewrap" else []
@@ -124,7 +136,7 @@ async def _open(name: str, layout: SandboxLayout) -> Sandbox:
     except BaseException:
         placeholders.close()
         raise
-    return Sandbox(name, spawner, layout, placeholders)
+    return Sandbox(name, spawner, layout, placeholders, sockets)
 
 
 async def _start_spawner(wrapper: list[str], plan: dict[str, Any]) -> SpawnerClient:

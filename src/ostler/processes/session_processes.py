@@ -282,8 +282,8 @@ class SessionProcesses:
             sandbox.guard.marker = GuardMarker(self._marker_dir)
 
     async def _release_sandbox(self, sandbox: Sandbox) -> None:
-        """Close a sandbox that is dead or no longer locks its paths; with commands still running, close it later."""
-        if sandbox.is_alive and sandbox.guard and sandbox.guard.is_busy:
+        """Close a sandbox that is dead or not intact. With commands that may still run, it is closed later."""
+        if sandbox.is_alive and (sandbox.guard is None or sandbox.guard.is_busy):
             self._replaced.append(sandbox)
             return
         self._pending_notes += sandbox.guard.take_notes() if sandbox.guard else ()

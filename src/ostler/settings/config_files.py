@@ -41,10 +41,22 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes | None:
     except (OSError, ValueError) as error:
         raise ConfigFileError(path, f"this file cannot be read: {error_text(error)}") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        is_missing = _is_placeholder(descriptor)
         os.close(descriptor)
+        if is_missing:
+            return None
         raise ConfigFileError(path, "this is not a regular file; remove it")
     with open(descriptor, "rb") as file:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise ConfigFileError(path, f"this file is larger than {limit} bytes; shorten it")
     return data
+
+
+def _is_placeholder(descriptor: int) -> bool:
+    """Return whether this is an empty folder with the sticky bit: with it a sandbox locks a file that does not exist.
+
+    It is there while another session works in the same folder, or if one was killed.
+    """
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISDIR(mode) and bool(mode & stat.S_ISVTX) and not os.listdir(descriptor)

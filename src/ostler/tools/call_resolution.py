@@ -55,11 +55,23 @@ async def _repair_call(call: ToolCall, tools: ToolsByName, workspace: Workspace)
     tool = tools.get(translated.tool)
     if tool is None:
         raise ToolError(f"{call.tool} needs the tool {translated.tool}, which is not available", code="unknown_tool")
-    converted = convert_arguments(translated.arguments, tool.spec, getattr(tool, "accepts", tool.spec.schema))
+    if tool.spec.namespace and _accepts(tool, translated.arguments):  # the schema is the server's, and it checks them
+        converted = RepairedArguments(dict(translated.arguments))
+    else:
+        converted = convert_arguments(translated.arguments, tool.spec, getattr(tool, "accepts", tool.spec.schema))
     call = msgspec.structs.replace(call, tool=translated.tool, arguments=converted.arguments)
     call = _repair_surrogates(call)
     notes = list(dict.fromkeys([*parsed.notes, *unwrapped.notes, *converted.notes]))
     return ResolvedCall(tool, tool.parse(call.arguments), call, notes)
+
+
+def _accepts(tool: Tool[Any], arguments: Mapping[str, Any]) -> bool:
+    """Return whether the arguments are valid without a repair."""
+    try:
+        tool.parse(arguments)
+    except ToolError:
+        return False
+    return True
 
 
 def _repair_surrogates(call: ToolCall) -> ToolCall:

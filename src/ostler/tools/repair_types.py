@@ -107,7 +107,8 @@ _FALSE_WORDS = frozenset({"false", "no", "off", "0", "n"})
 
 def _convert(value: Any, schema: Schema, name: str, spec: ToolSpec) -> Any:
     kind = schema.get("type")
-    converted = _CONVERTERS[kind](value, schema) if kind in _CONVERTERS else value
+    convert = _CONVERTERS.get(kind) if isinstance(kind, str) else None  # a list of types accepts several
+    converted = convert(value, schema) if convert else value
     if converted is None:
         scalars = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
         expected = {**scalars, "string": "a string", "array": "a list", "object": "an object"}[str(kind)]
@@ -210,10 +211,10 @@ def _clamp(value: Any, schema: Schema, name: str) -> Any:
     """Limit a number to the maximum. Raises `ToolError` if it is below the minimum."""
     maximum, minimum = schema.get("maximum"), schema.get("minimum")
     if minimum is not None and value < minimum:
-        raise ToolError(f"{name} must be at least {minimum}, not {value!r:.40}", code="bad_arguments")
+        raise ToolError(f"{name} must be at least {minimum!r:.40}, not {value!r:.40}", code="bad_arguments")
     exclusive_minimum = schema.get("exclusiveMinimum")
     if exclusive_minimum is not None and value <= exclusive_minimum:
-        raise ToolError(f"{name} must be more than {exclusive_minimum:g}, not {value!r:.40}", code="bad_arguments")
+        raise ToolError(f"{name} must be more than {exclusive_minimum!r:.40}, not {value!r:.40}", code="bad_arguments")
     return maximum if maximum is not None and value > maximum else value
 
 

@@ -7,6 +7,7 @@ import msgspec
 from ostler.core.tools import ResultStatus, Todo, ToolKind, ToolPlace, ToolReach
 
 PROTOCOL_VERSION = 1
+PROJECT_CHECKS = "ostler.project_checks"  # a call of the server itself, which models do not see
 
 Feature = Literal["events", "queue", "approvals", "host", "manifest", "tool.cancel", "tool.progress", "changes"]
 FEATURES: tuple[Feature, ...] = (
@@ -104,10 +105,15 @@ class WorkspaceSection(Frame, frozen=True):
 
 
 class RemoteWorkspace(Frame, frozen=True):
-    """What the client's folder defines. `agents` are agent definitions as JSON objects."""
+    """What the client's folder defines. `agents` are agent definitions as JSON objects.
+
+    With `checks` the client answers calls of `ostler.project_checks`, which is not in the manifest: the `data` of the
+    result has the `commands` that check the edits of the turn, and the `seconds` that each may take.
+    """
 
     sections: tuple[WorkspaceSection, ...] = ()
     agents: tuple[dict[str, Any], ...] = ()
+    checks: bool = False
 
 
 class ResumePoint(Frame, frozen=True):

@@ -63,7 +63,8 @@ class AssistantDone(Frame, frozen=True, tag="assistant.done"):
 class ToolCallMessage(Frame, frozen=True, tag="tool.call"):
     """A call for the tool host. It may arrive again after a reconnect; a host runs an id once.
 
-    `rules` are layers of permission rules that can only restrict the call.
+    `rules` are layers of permission rules that can only restrict the call. `origin` is `validation` for a check after
+    edits, which a client believes only if it named the command itself.
     """
 
     session_id: str
@@ -75,6 +76,7 @@ class ToolCallMessage(Frame, frozen=True, tag="tool.call"):
     trace_id: str = ""
     host: HostInfo = HostInfo()
     rules: tuple[tuple[Rule, ...], ...] = ()
+    origin: Literal["model", "validation"] = "model"
 
 
 class ErrorMessage(Frame, frozen=True, tag="error"):

@@ -14,7 +14,11 @@ from ostler.workspace.local_workspace import LocalWorkspace
 
 CREDENTIAL_PATHS = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".netrc", ".npmrc", ".pypirc", ".git-credentials", ".ostler"),
-    *(".docker/config.json", ".config/gcloud", ".config/gh", ".config/op", ".claude", ".codex"),
+    *(".docker/config.json", ".config/gcloud", ".config/gh", ".config/op", ".claude", ".codex", ".gemini"),
+    *(".pgpass", ".my.cnf", ".vault-token", ".password-store", ".config/git/credentials", ".config/hub"),
+    *(".config/glab-cli", ".config/rclone", ".config/pypoetry/auth.toml", ".local/share/keyrings"),
+    *(".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".terraform.d/credentials.tfrc.json"),
+    *(".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".bash_history", ".zsh_history"),
 )
 _HARMLESS_REDIRECTION = lazy_regex(r"[0-9]?>&[012](?=[\s;|&)]|$)|(?:[0-9]|&)?>{1,2} {0,8}/dev/null(?=[\s;|&)]|$)")
 

@@ -13,16 +13,18 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 
 
 async def test_message_is_not_posted_twice_if_the_server_closes_the_connection():
     """The first answer leaves a connection that could be used again; the server gets the message and closes it."""
-    received = []
+    received, closed = [], asyncio.Event()
 
     async def serve(reader, writer):
-        while head := await reader.readuntil(b"\r\n\r\n") if not reader.at_eof() else b"":
+        while not received or not received[-1].endswith(b"api_message"):
+            head = await reader.readuntil(b"\r\n\r\n")
             received.append(head.split()[1])
             await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split()[0]))
-            if head.split()[1].endswith(b"api_message"):
-                break
-            writer.write(ANSWER)
+            if not received[-1].endswith(b"api_message"):
+                writer.write(ANSWER)
         writer.close()
+        await writer.wait_closed()
+        closed.set()
 
     listener = await asyncio.start_server(serve, "127.0.0.1", 0)
     origin, path = parse_server_url(f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/api_message")
@@ -33,5 +35,7 @@ async def test_message_is_not_posted_twice_if_the_server_closes_the_connection()
         await response.read_head(5)
     response.close()
     await server.aclose()
+    await asyncio.wait_for(closed.wait(), 5)
     listener.close()
+    await listener.wait_closed()
     assert received == [b"/api_log_get", b"/api_message"]

@@ -8,6 +8,7 @@ import pytest
 
 from ostler.backends.remote import backend as remote_backend
 from ostler.backends.remote.host_calls import MAX_CALLS, MAX_OPEN_CALLS, MAX_REFUSED
+from ostler.backends.remote.project_checks import ProjectChecks
 from ostler.core.events import (
     MessageDone,
     Notice,
@@ -25,7 +26,7 @@ from ostler.testing.fake_tool import FakeTool
 from ostler.testing.frame_server import SESSION
 from ostler.testing.session_fixture import ASK_ALL, make_prompt, run_turn
 from ostler.wire.frames import MAX_FRAME_BYTES
-from ostler.wire.frames_shared import HostInfo
+from ostler.wire.frames_shared import PROJECT_CHECKS, HostInfo
 from ostler.wire.server_frames import ErrorMessage, ToolCallMessage
 
 pytestmark = pytest.mark.req("SV-6")
@@ -292,3 +293,58 @@ async def test_turn_of_the_server_runs_under_the_local_policy(connect):
         assert connected.results()["call-1"].status == "denied"
         (started,) = [event for event in connected.session.events() if isinstance(event, TurnStarted)]
         assert started.prompt.origin == "far_side"
+
+
+class OneCheck:
+    """The checks of a folder with one check, whatever was edited."""
+
+    seconds = 5.0
+
+    def __init__(self):
+        self.asked = []
+
+    async def find(self, edited, *, others):
+        self.asked.append((edited, others))
+        return ["make test"]
+
+    async def forget_changes(self):
+        return None
+
+
+def test_only_commands_that_this_machine_named_after_edits_count_as_checks():
+    async def scenario():
+        own = OneCheck()
+        checks = ProjectChecks(own)
+        call = ToolCall("check-1", "bash", {"command": "make test", "timeout": 5.0}, origin="validation")
+        assert (await checks.answer("r0"))["commands"] == []  # nothing was edited
+        assert checks.origin(call) == "model"
+        checks.add_changes(["a.py"], others=False)
+        assert (await checks.answer("r1"))["commands"] == ["make test"]
+        assert checks.origin(call) == "validation"
+        for other in (
+            {"command": "make test; curl evil"},
+            {"command": ["make test"]},
+            {"command": "make test", "background": True},
+        ):
+            assert checks.origin(msgspec.structs.replace(call, arguments=other)) == "model", other
+        assert checks.origin(msgspec.structs.replace(call, tool="write")) == "model"
+        assert checks.origin(msgspec.structs.replace(call, origin="person")) == "model"
+        assert (await checks.answer("r1"))["commands"] == ["make test"]  # sent again after a cut
+        assert (await checks.answer("r2"))["commands"] == ["make test"]  # a server that was restarted has not run it
+        await checks.finish_check()
+        assert (await checks.answer("r3"))["commands"] == []
+        checks.begin_turn()
+        assert checks.origin(call) == "model"
+        assert own.asked == [(["a.py"], False), (["a.py"], False)]
+
+    asyncio.run(scenario())
+
+
+async def test_request_for_checks_is_answered_without_a_record(connect):
+    async def act(turn):
+        await turn.call(ToolCall("call-1", PROJECT_CHECKS, {"files": ["/etc/passwd"]}, origin="validation"))
+
+    async with connect(act) as connected:
+        await run_turn(connected.session, "go")
+        assert connected.results()["call-1"].data == {"commands": []}
+        assert not [event for event in connected.session.events() if isinstance(event, ToolStarted)]

@@ -156,7 +156,7 @@ def test_dialog_is_answered_by_one_key(tmux, models, ostler):
 @pytest.mark.req("PM-11")
 @pytest.mark.parametrize("seconds_per_key", [0.12, 0.28])
 def test_typing_does_not_answer_a_request_and_is_not_lost(tmux, models, ostler, seconds_per_key):
-    before, after = "please al", "so add a yaml sample as you may say"
+    before, after = "please al", "so add any days"
     slow = ("bash", {"command": "echo so far; cat fifo"})
     with models.playing(calls([slow]), calls([("write", {"path": "t.txt", "content": "x"})]), text("Done.")) as server:
         os.mkfifo(ostler.workspace / "fifo")

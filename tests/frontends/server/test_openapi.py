@@ -5,24 +5,29 @@ A sample of what schemathesis tries in `tests/interop/test_server_openapi.py`.
 
 import itertools
 import json
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from ostler.core.errors import JournalError
 from ostler.frontends.server.openapi import openapi_document
+from ostler.storage.sqlite_store import SqliteStore
+from ostler.wire.frames_schema import frames_schema
 
 pytestmark = pytest.mark.req("SV-2")
 DOCUMENT = openapi_document()
 METHODS = ("get", "post", "patch", "delete")
 VALUES = (None, True, -1, 10**30, 1.5, "", "x" * 300, "\ud83d\ude00\u0000", [], {}, [{}], {"type": "hello"})
 STREAMS = ("/api/agent/sessions/{id}/stream", "/api/chat/stream")  # they need a model, or do not end
+PAGES = ("/api/docs",)
 OUTSIDE = ("/api/agent/pair", "/api/agent/token")  # answered by the guard, which has its own tests
 
 
 def operations():
     for path, operations in DOCUMENT["paths"].items():
         for method in METHODS:
-            if method in operations and path not in (*STREAMS, *OUTSIDE):
+            if method in operations and path not in (*STREAMS, *OUTSIDE, *PAGES):
                 yield pytest.param(method, path, operations[method], id=operations[method]["operationId"])
 
 
@@ -86,3 +91,37 @@ def test_other_methods_are_refused_and_the_allowed_ones_are_named(models, serve,
             assert answer.status in (404, 405) if path in OUTSIDE else answer.status == 405
             if answer.status == 405:
                 assert set(answer.headers["Allow"].split(", ")) - {"HEAD"} == allowed
+
+
+def test_page_lists_all_routes_and_schemas_without_scripts(models, serve):
+    with models.playing() as model:
+        client = serve(model).client
+        answer = client.open("GET", "/api/docs")
+        text = answer.read().decode()
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    for path in DOCUMENT["paths"]:
+        assert path in text
+    for name in (*DOCUMENT["components"]["schemas"], *frames_schema()["$defs"]):
+        assert f"<code>{name}</code>" in text
+    assert "<script" not in text
+    assert "src=" not in text
+
+
+def test_schema_in_the_docs_is_the_current_one():
+    file = Path(__file__).parents[3] / "docs" / "server-protocol.schema.json"
+    message = "write it again with `ostler serve schema > docs/server-protocol.schema.json`"
+    assert json.loads(file.read_text()) == json.loads(json.dumps(frames_schema())), message
+
+
+def test_server_without_its_database_is_not_ready(models, serve, monkeypatch):
+    with models.playing() as model:
+        client = serve(model).client
+        assert client.request("GET", "/readyz") == (200, {"status": "ok"})
+
+        def fail(*_):
+            raise JournalError("the disk is gone")
+
+        monkeypatch.setattr(SqliteStore, "list", fail)
+        assert client.request("GET", "/readyz") == (503, {"status": "no database"})

@@ -14,14 +14,13 @@ from ostler.backends.agent_zero.connector_hosts import HostWatch, offer_notices,
 from ostler.backends.agent_zero.connector_server import ConnectorServer
 from ostler.backends.agent_zero.connector_socket import ConnectorSocket
 from ostler.backends.agent_zero.connector_turn import ConnectorTurn
-from ostler.backends.agent_zero.transport import TransportStart, TurnListener, ZeroMessage
+from ostler.backends.agent_zero.transport import TICK_SECONDS, TransportStart, TurnListener, ZeroMessage, report_silence
 from ostler.core.errors import BackendError
 from ostler.core.sessions import SessionOption, SlashCommand
 from ostler.wire.agent_zero.connector_events import PROTOCOL, Capabilities, read_event, read_snapshot, unwrap
 from ostler.wire.agent_zero.loose_values import first_text
 from ostler.wire.agent_zero.zero_events import ZeroEvent
 
-TICK_SECONDS = 0.25
 SNAPSHOT_SECONDS = 3.0
 IDLE_SECONDS = 5.0  # of silence, before the server is asked whether it still works, if the end may have been missed
 MAX_POST_SECONDS = 86_400.0
@@ -200,14 +199,8 @@ class ConnectorTransport:
         return self._turn.has_answer
 
     def _report_silence(self, seconds: float) -> None:
-        if self._settings.timeout and seconds >= self._settings.timeout:
-            raise BackendError(
-                f"Agent Zero at {self._server.address} sent nothing for {self._settings.timeout:g} s",
-                code="timeout",
-                hint="it may go on working; raise connection.timeout_seconds, or set it to 0",
-            )
-        if seconds and self._settings.keepalive and seconds % self._settings.keepalive < TICK_SECONDS:
-            self._listener.on_waiting(seconds)
+        limits = self._settings.timeout, self._settings.keepalive
+        report_silence(seconds, *limits, address=self._server.address, listener=self._listener)
 
     # -- connection ------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import msgspec
 
 from ostler.backends.agent_zero.log_poller import LogPoller
 from ostler.backends.agent_zero.server import MAX_DOCUMENT_BYTES, MAX_ERROR_BYTES, ZeroServer
-from ostler.backends.agent_zero.transport import TransportStart, TurnListener, ZeroMessage
+from ostler.backends.agent_zero.transport import TICK_SECONDS, TransportStart, TurnListener, ZeroMessage, report_silence
 from ostler.core.errors import BackendError
 from ostler.core.sessions import SessionOption, SlashCommand
 from ostler.http.client import HttpResponse
@@ -18,7 +18,6 @@ from ostler.wire.agent_zero.normalise import Normaliser
 from ostler.wire.agent_zero.server_documents import error_text
 from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolResult
 
-TICK_SECONDS = 0.25
 STALL_SECONDS = 0.5  # after the last call, an open stream may wait for its result
 STOP_SECONDS = 5.0
 ERROR_BODY_SECONDS = 5.0
@@ -192,14 +191,8 @@ class MessageApiTransport:
                     yield data
 
     def _report_silence(self, seconds: float) -> None:
-        if self._settings.timeout and seconds >= self._settings.timeout:
-            raise BackendError(
-                f"Agent Zero at {self._server.address} sent nothing for {self._settings.timeout:g} s",
-                code="timeout",
-                hint="it may go on working; raise connection.timeout_seconds, or set it to 0",
-            )
-        if seconds and self._settings.keepalive and seconds % self._settings.keepalive < TICK_SECONDS:
-            self._listener.on_waiting(seconds)
+        limits = self._settings.timeout, self._settings.keepalive
+        report_silence(seconds, *limits, address=self._server.address, listener=self._listener)
 
     # -- requests --------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ from ostler.core.sessions import SessionOption, SlashCommand
 from ostler.wire.agent_zero.server_documents import ZeroLogItem
 from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolRequest, ZeroToolResult
 
+TICK_SECONDS = 0.25  # how often a transport looks for an answer
+
 
 class ZeroAttachment(msgspec.Struct, frozen=True):
     """A file that is sent with a message."""
@@ -128,3 +130,15 @@ async def choose_transport(
         if (transport := await probe(start, listener)) is not None:
             return transport
     raise BackendError("the server supports no known way to send messages", code="protocol")
+
+
+def report_silence(seconds: float, timeout: float, keepalive: float, *, address: str, listener: TurnListener) -> None:
+    """Show from time to time that the server sends nothing. Raises `BackendError` at the timeout; 0 means none."""
+    if timeout and seconds >= timeout:
+        raise BackendError(
+            f"Agent Zero at {address} sent nothing for {timeout:g} s",
+            code="timeout",
+            hint="it may go on working; raise connection.timeout_seconds, or set it to 0",
+        )
+    if seconds and keepalive and seconds % keepalive < TICK_SECONDS:
+        listener.on_waiting(seconds)

@@ -39,11 +39,21 @@ class CallScheduler:
         resolved = [
             (call.without_source(), tools.get(resolve_tool_name(call.tool, tools) or "")) for call in message.calls
         ]
+        known = self._open_calls()
         for call, spec in resolved:
+            if call in known:
+                continue  # another process has recorded it, whose turn is continued here
             self._view.context.emit(ToolCalled(call, kind=spec.kind if spec else "other"))
         for call, spec in resolved:
             self._start_call(call, parallel=spec is not None and (not spec.effects or spec.name == "task"))
         return True
+
+    def _open_calls(self) -> list[ToolCall]:
+        """Return the calls of this turn that are recorded and have no result."""
+        records, start = self._view.context.records(), self._view.start_index
+        events = (records[index].event for index in records.indexes_of(("tool_called",)) if index >= start)
+        calls = (event.call for event in events if isinstance(event, ToolCalled))
+        return [call for call in calls if records.result(call.id) is None]
 
     async def finish(self, message: Message) -> TurnEnded | None:
         """Wait for the results of all calls, then call the plugins."""

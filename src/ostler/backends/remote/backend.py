@@ -97,7 +97,10 @@ class RemoteBackend:
             self._workspace = self._plan.workspace()
             stream = ServerStream(self._server, session_id, self, self._plan.delays)
             self._stream = stream
-            self._calls = HostCalls(context, session_id, stream.send, self._tool_names, start.session_id)
+            self._calls = HostCalls(
+                context, session_id, stream.send, self._tool_names, start.session_id, self._plan.checks
+            )
+            self._position.origin = self._calls.checks.origin
             self._changes = ChangeRequests(session_id, stream.send)
             self._questions = ServerQuestions(session_id, stream.send, context.ask)
             await stream.start()

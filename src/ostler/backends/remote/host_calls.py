@@ -7,17 +7,19 @@ from collections.abc import Callable, Container
 
 import msgspec
 
+from ostler.backends.remote.project_checks import HostChecks, ProjectChecks
 from ostler.backends.remote.stream import ProtocolViolation
 from ostler.backends.remote.written_files import WrittenFiles
 from ostler.core.display import Display
 from ostler.core.errors import OstlerError
-from ostler.core.events import ToolCalled
+from ostler.core.events import ToolCalled, ToolStarted
 from ostler.core.protocols import BackendContext
 from ostler.core.tool_aliases import resolve_tool_name
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.text.truncate import truncate_middle
 from ostler.wire.client_frames import ToolResultMessage
 from ostler.wire.frames import MAX_FRAME_BYTES, encode_frame
+from ostler.wire.frames_shared import PROJECT_CHECKS
 from ostler.wire.server_frames import ToolCallMessage
 
 MAX_OPEN_CALLS = 64
@@ -38,7 +40,9 @@ class HostCalls:
         send: Callable[[ToolResultMessage], object],
         tools: Callable[[], Container[str]],
         local_id: str,
+        checks: HostChecks | None = None,
     ) -> None:
+        self.checks = ProjectChecks(checks)
         self._log_extra = {"session": local_id}
         self.written = WrittenFiles()
         self._context = context
@@ -61,6 +65,7 @@ class HostCalls:
         self._announced.clear()
         self._count = self._refused = 0
         self.written = WrittenFiles()
+        self.checks.begin_turn()
 
     async def end_turn(self) -> None:
         """Stop what still runs; the server does not wait for it any more."""
@@ -83,7 +88,8 @@ class HostCalls:
             return
         self._count += 1
         self._ran.add(call_id)
-        self._running[call_id] = asyncio.create_task(self._run(message), name=f"call of the server {call_id[:40]}")
+        run = self._find_checks if message.name == PROJECT_CHECKS else self._run
+        self._running[call_id] = asyncio.create_task(run(message), name=f"call of the server {call_id[:40]}")
 
     def cancel(self, call_id: str) -> None:
         if task := self._running.get(call_id):
@@ -93,7 +99,7 @@ class HostCalls:
         call_id = message.tool_call_id
         if not 0 < len(call_id) <= MAX_ID or not call_id.isprintable():
             return "the id of the call is not valid"
-        if resolve_tool_name(message.name, self._tools()) is None:
+        if message.name != PROJECT_CHECKS and resolve_tool_name(message.name, self._tools()) is None:
             return f"there is no tool {message.name[:64]!r} in the manifest"
         if self._is_users_call(call_id):
             return "the id belongs to a call of the user"
@@ -128,8 +134,17 @@ class HostCalls:
             call.rules,
         )
 
+    async def _find_checks(self, message: ToolCallMessage) -> None:
+        """Send which checks the edits of this turn need. Nothing runs here, so nothing is recorded."""
+        try:
+            data = await self.checks.answer(message.tool_call_id)
+        finally:
+            self._running.pop(message.tool_call_id, None)
+        self._send(ToolResultMessage(message.tool_call_id, "", self._session_id, "", "ok", data=data))
+
     async def _run(self, message: ToolCallMessage) -> None:
-        call = ToolCall(message.tool_call_id, message.name, message.arguments, rules=message.rules)
+        call = ToolCall(message.tool_call_id, message.name, message.arguments, message.origin, message.rules)
+        call = msgspec.structs.replace(call, origin=self.checks.origin(call))
         known, began = self._context.records().result(call.id), time.monotonic()
         try:
             if known is None and not self._is_announced(call):
@@ -145,8 +160,17 @@ class HostCalls:
             self._running.pop(call.id, None)
         milliseconds = int((time.monotonic() - began) * 1000)
         written = self.written.add(result) if known is None else ()
+        if call.origin == "validation":
+            await self.checks.finish_check()
+        elif known is None:
+            self.checks.add_changes(written, others=not written and self._had_effects(call.id))
         self._log(call, result, milliseconds, message.trace_id, written)
         self._send(result_message(self._session_id, result, written, milliseconds, message.trace_id))
+
+    def _had_effects(self, call_id: str) -> bool:
+        records = self._context.records()
+        events = (records[index].event for index in records.indexes_of(("tool_started",)))
+        return any(isinstance(e, ToolStarted) and e.call_id == call_id and e.effects for e in events)
 
     def _log(self, call: ToolCall, result: ToolResult, ms: int, trace: str, written: tuple[str, ...]) -> None:
         level = logging.INFO if result.status == "ok" else logging.WARNING

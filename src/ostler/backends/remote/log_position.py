@@ -7,7 +7,7 @@ import msgspec
 from ostler.core.events import Event, MessageDone, RemoteCursor, ToolCalled, ToolFinished, UnknownEvent
 from ostler.core.message import CallPart, Message
 from ostler.core.protocols import BackendContext
-from ostler.core.tools import ToolCall
+from ostler.core.tools import CallOrigin, ToolCall
 from ostler.wire.event_codec import EventDecodeError, decode_event
 from ostler.wire.frames_shared import ResumePoint
 from ostler.wire.remote_events import adopted
@@ -29,6 +29,7 @@ class LogPosition:
         self._local_id = local_id
         self._context = context
         self._known_messages: set[str] = set()
+        self.origin: Callable[[ToolCall], CallOrigin] = lambda call: "model"
         self._load(context)
 
     def _load(self, context: BackendContext) -> None:
@@ -70,7 +71,8 @@ class LogPosition:
     def take(self, message: EventMessage) -> Event | None:
         """Return the event of a message, or None if it was taken before or belongs to another log.
 
-        Nothing in it can extend what a call may do here: every call counts as the model's.
+        Nothing in it can extend what a call may do here: every call counts as the model's, except checks that this
+        machine named (`origin`).
         """
         if message.epoch != self.epoch:
             return None
@@ -89,7 +91,9 @@ class LogPosition:
                 return None
             return MessageDone(_as_model_message(event.message))
         return (
-            msgspec.structs.replace(event, call=as_model_call(event.call)) if isinstance(event, ToolCalled) else event
+            msgspec.structs.replace(event, call=msgspec.structs.replace(event.call, origin=self.origin(event.call)))
+            if isinstance(event, ToolCalled)
+            else event
         )
 
     def adopt(self, event: Event, ran_here: Callable[[str], bool]) -> None:

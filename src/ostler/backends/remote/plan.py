@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from ostler.backends.remote.project_checks import HostChecks
 from ostler.backends.remote.stream import RetryDelays
 from ostler.core.tools import ToolSpec
 from ostler.wire.frames_shared import HostInfo, RemoteWorkspace
@@ -27,3 +28,4 @@ class RemotePlan(msgspec.Struct, frozen=True):
     server_only: frozenset[str] = frozenset({"task"})
     restore: Callable[[Mapping[str, str], Mapping[int, str]], None] | None = None
     delays: RetryDelays = RetryDelays()
+    checks: HostChecks | None = None

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.routing import WebSocketRoute as WebSocketPath
 from starlette.types import ASGIApp
@@ -38,6 +38,7 @@ def make_app(hubs: SessionHubs, more_routes: Collection[Route] = ()) -> ASGIApp:
         Route("/api/agent/capabilities", rest.capabilities, methods=["GET"]),
         Route("/api/chat/stream", chat.answer, methods=["POST"]),
         Route("/api/openapi.json", _openapi, methods=["GET"]),
+        Route("/api/docs", _page, methods=["GET"]),
         Route("/api/schema.json", _schema, methods=["GET"]),
         Route("/healthz", rest.health, methods=["GET"]),
         Route("/readyz", rest.ready, methods=["GET"]),
@@ -54,6 +55,14 @@ async def _openapi(request: Request) -> Response:
     from ostler.frontends.server.openapi import openapi_document
 
     return JSONResponse(openapi_document())
+
+
+async def _page(request: Request) -> Response:
+    from ostler.frontends.server.openapi import openapi_document
+    from ostler.frontends.server.openapi_page import HEADERS, openapi_page
+    from ostler.wire.frames_schema import frames_schema
+
+    return HTMLResponse(openapi_page(openapi_document(), frames_schema()), headers=HEADERS)
 
 
 async def _schema(request: Request) -> Response:

@@ -43,6 +43,7 @@ class HostLink:
         """`publish` sends a message to every client that announced its type."""
         self.info = HostInfo()
         self.tools: dict[str, ToolSpec] = {}
+        self.answers_checks = False
         self.connection: HostConnection | None = None
         self.open_calls: dict[str, OpenCall] = {}
         self.waiting = 0
@@ -170,5 +171,6 @@ class HostLink:
                 call.trace_id,
                 call.host,
                 call.call.rule_layers(),
+                "validation" if call.call.origin == "validation" else "model",
             )
         )

@@ -31,6 +31,11 @@ class HostRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
 
+    @property
+    def answers_checks(self) -> bool:
+        """Whether the host says which checks the edits of a turn need."""
+        return self.workspace is not None and self.workspace.checks
+
     def with_hello(self, hello: Hello) -> "HostRecord":
         """Return the record with what a tool host announced."""
         assert hello.tool_manifest is not None

@@ -74,6 +74,7 @@ class SessionHub:
         self._traces: dict[str, str] = {}
         self.link = HostLink(session_id, self.epoch, self.publish, parts.config.host_wait)
         self.link.info, self.link.tools = record.host, check_manifest(ToolManifest(record.tools))
+        self.link.answers_checks = record.answers_checks
         self.queue = MessageQueue(self)
         self.tools = self._make_tools()
 
@@ -224,6 +225,7 @@ class SessionHub:
             await self.close_session()  # it is opened again with the new root
         self.host_connection = connection
         self.link.set_host(hello.host, tools)
+        self.link.answers_checks = self.record.answers_checks
         self.tools.report_change()
 
     def _greet(self, connection: ClientConnection, session: Session) -> int:

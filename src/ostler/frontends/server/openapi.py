@@ -130,6 +130,7 @@ def _other_paths(
         "/api/agent/capabilities": {"get": _operation("getCapabilities", "Versions and limits", "200", capabilities)},
         "/api/chat/stream": {"post": {**legacy, "deprecated": True}},
         "/api/openapi.json": {"get": _operation("getOpenApi", "This document", "200", document)},
+        "/api/docs": {"get": _operation("getPage", "This document as a page", "200", {}, kind="text/html")},
         "/api/schema.json": {"get": _operation("getSchema", "The JSON Schema of the messages", "200", document)},
         PAIR_PATH: {"post": {**pair, "security": []}},
         TOKEN_PATH: {"delete": _operation("revokeToken", "Revoke the token of the request", "204", None)},

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,19 +14,27 @@ from ostler.core.display import Display, DisplayText
 from ostler.core.errors import ToolError
 from ostler.core.events import ToolProgress, ToolsChanged, ToolStarted
 from ostler.core.protocols import BackendContext, ToolRunner
-from ostler.core.tools import CALLS_THAT_CANNOT_RUN, ToolCall, ToolResult, ToolSpec
+from ostler.core.tools import CALLS_THAT_CANNOT_RUN, NO_CHECKS, FoundChecks, ToolCall, ToolResult, ToolSpec
 from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.host_link import HostLink
 from ostler.frontends.server.rate_limit import RateLimit
 from ostler.frontends.server.schema_check import find_mismatch
 from ostler.text.truncate import truncate_middle
 from ostler.wire.client_frames import ToolProgressMessage, ToolResultMessage
+from ostler.wire.frames_shared import PROJECT_CHECKS
 
 log = logging.getLogger("ostler.server")
+FIND_CHECKS_SECONDS = 120.0
+MAX_CHECKS = 20
+CHILD_TOOL = "task"  # a child session cannot start children
+MAX_CHECK_LENGTH = 4000
 
 
 class RemoteTools:
-    """Implements `ToolRunner`. `session_tools` runs tools that act on the session, on the server."""
+    """Implements `ToolRunner`. `session_tools` runs tools that act on the session, on the server.
+
+    A child session has its own, with the limits of its parent.
+    """
 
     def __init__(
         self,
@@ -41,19 +50,29 @@ class RemoteTools:
         self._calls = RateLimit(config.calls_per_minute)
         self._bytes = RateLimit(config.bytes_per_minute)
         self._context: BackendContext | None = None
+        self._id_prefix = ""
+        self._is_offered: Callable[[str], bool] = lambda tool: True
+
+    def for_child(self, is_offered: Callable[[str], bool]) -> "RemoteTools":
+        """Return the tools for a child session, whose calls the host must be able to tell from those of others."""
+        child = RemoteTools(self._link, self._config, self._session_tools, self._trace)
+        child._calls, child._bytes = self._calls, self._bytes
+        child._id_prefix = f"child-{os.urandom(6).hex()}-"
+        child._is_offered = lambda tool: tool != CHILD_TOOL and is_offered(tool)
+        return child
 
     async def open(self, context: BackendContext) -> None:
         self._context = context
-        if self._session_tools:
+        if self._session_tools and not self._id_prefix:
             await self._session_tools.open(context)
 
     def specs(self) -> Sequence[ToolSpec]:
         own = self._session_specs()
-        return [own.get(spec.name, spec) for spec in self._link.tools.values()]
+        return [own.get(spec.name, spec) for spec in self._link.tools.values() if self._is_offered(spec.name)]
 
     async def aclose(self) -> None:
         self._context = None
-        if self._session_tools:
+        if self._session_tools and not self._id_prefix:
             await self._session_tools.aclose()
 
     def report_change(self) -> None:
@@ -66,8 +85,8 @@ class RemoteTools:
             self._context.emit(ToolProgress(message.tool_call_id, message.display))
 
     def repeats(self, call: ToolCall) -> bool:
-        """A tool host runs each id once; a tool of the server would run twice."""
-        return call.tool not in self._session_specs()
+        """A tool host runs each id once; a tool of the server would run twice, and a check gets a new id."""
+        return call.origin != "validation" and call.tool not in self._session_specs()
 
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
         if self._session_tools and call.tool in self._session_specs():
@@ -89,20 +108,39 @@ class RemoteTools:
             self._log(call, result, began, context)
         return result
 
+    async def find_checks(self) -> FoundChecks:
+        """Ask the host which of its project's checks the edits of this turn need. Raises `ToolError`."""
+        if not self._link.answers_checks:
+            return NO_CHECKS
+        if not await self._link.wait_connected():
+            raise ToolError(f"the edits were not checked: {self._host_name()} is not connected", code="unchecked")
+        call = ToolCall(f"{PROJECT_CHECKS}-{os.urandom(8).hex()}", PROJECT_CHECKS, {}, origin="validation")
+        try:
+            answer = await self._link.run(call, self._trace(), FIND_CHECKS_SECONDS)
+        finally:
+            self._link.close_call(call.id)
+        if isinstance(answer, str):
+            raise ToolError(f"the edits were not checked: {answer}", code="unchecked")
+        return _read_checks(answer.data)
+
     def _session_specs(self) -> dict[str, ToolSpec]:
         """Return the tools that the host declared as the session's and that the server has."""
         if not self._session_tools:
             return {}
-        declared = {spec.name for spec in self._link.tools.values() if spec.runs_in == "session"}
-        return {spec.name: spec for spec in self._session_tools.specs() if spec.name in declared}
+        declared = {spec.name: spec for spec in self._link.tools.values() if spec.runs_in == "session"}
+        return {
+            spec.name: msgspec.structs.replace(spec, description=declared[spec.name].description or spec.description)
+            for spec in self._session_tools.specs()
+            if spec.name in declared and self._is_offered(spec.name)
+        }
 
     def _check(self, call: ToolCall) -> ToolSpec:
         """Return the tool of a call that may be forwarded. Raises `ToolError` for the model."""
         spec = self._link.tools.get(call.tool)
-        if spec is None:
+        if spec is None or not self._is_offered(call.tool):
             if call.tool in CALLS_THAT_CANNOT_RUN and not call.arguments:
                 raise ToolError(CALLS_THAT_CANNOT_RUN[call.tool], code="bad_call")
-            names = ", ".join(sorted(self._link.tools)) or "none"
+            names = ", ".join(sorted(spec.name for spec in self.specs())) or "none"
             raise ToolError(f"there is no tool {call.tool!r:.60}; available: {names}", code="unknown_tool")
         if call.raw.strip() and not call.arguments and not _is_empty_object(call.raw):
             raise ToolError(f"the arguments of {call.tool} are not a JSON object", code="bad_arguments")
@@ -125,20 +163,21 @@ class RemoteTools:
                 raise ToolError(text, code="rate_limited")
 
     async def _run_on_host(self, call: ToolCall, effects: bool) -> ToolResult:
+        sent = msgspec.structs.replace(call, id=f"{self._id_prefix}{call.id}")
         try:
-            answer = await self._link.run(call, self._trace(), self._config.call_timeout)
+            answer = await self._link.run(sent, self._trace(), self._config.call_timeout)
             if isinstance(answer, str):
-                await self._link.cancel(call.id, 0.0)
+                await self._link.cancel(sent.id, 0.0)
                 return _unknown_result(call.id, answer)
         except asyncio.CancelledError:
-            stopped = await self._link.cancel(call.id, self._config.cancel_wait)
+            stopped = await self._link.cancel(sent.id, self._config.cancel_wait)
             if stopped is None and effects:
                 return _unknown_result(call.id, "it was cancelled")
             if stopped is None:
                 return ToolResult(call.id, "cancelled", "Cancelled before it finished.")
             answer = stopped
         finally:
-            self._link.close_call(call.id)
+            self._link.close_call(sent.id)
         return self._result(call, answer)
 
     def _result(self, call: ToolCall, answer: ToolResultMessage) -> ToolResult:
@@ -169,6 +208,16 @@ class RemoteTools:
             "trace": self._trace(),
         }
         log.info("tool call", extra={"session": getattr(context, "id", ""), "fields": fields})
+
+
+def _read_checks(data: Any) -> FoundChecks:
+    """Return the checks in the host's answer, without what cannot be one."""
+    try:
+        found = msgspec.convert(data or {}, FoundChecks)
+    except msgspec.ValidationError:
+        return NO_CHECKS
+    commands = [command for command in found.commands if 0 < len(command) <= MAX_CHECK_LENGTH]
+    return FoundChecks(tuple(commands[:MAX_CHECKS]), min(max(found.seconds, 1.0), 3600.0))
 
 
 def _was_started(call_id: str, context: BackendContext) -> bool:

@@ -1,5 +1,7 @@
 """The HTTP routes for sessions, and what describes the server."""
 
+import asyncio
+import logging
 import time
 from typing import Annotated, Any
 
@@ -7,6 +9,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ostler.core.errors import OstlerError
 from ostler.core.sessions import SessionQuery, SessionSummary
 from ostler.frontends.server.host_record import HostRecord
 from ostler.frontends.server.http_errors import HttpError, read_json
@@ -17,6 +20,8 @@ from ostler.wire.frames_shared import FEATURES, PROTOCOL_VERSION, Frame, HostInf
 
 MAX_BODY = 64 * 1024
 MAX_TITLE = 500
+READY_SECONDS = 2.0
+log = logging.getLogger("ostler.server")
 
 
 class NewSession(Frame, frozen=True):
@@ -136,8 +141,18 @@ class RestRoutes:
         return _json({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        draining = self._hubs.draining
-        return _json({"status": "draining" if draining else "ok"}, 503 if draining else 200)
+        status = "draining" if self._hubs.draining else await self._check_storage(request.state.user)
+        return _json({"status": status}, 200 if status == "ok" else 503)
+
+    async def _check_storage(self, user: str) -> str:
+        """Return whether the database answers in time."""
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                await self._hubs.list(user, SessionQuery(limit=1))
+        except (OstlerError, TimeoutError) as error:
+            log.warning("the database does not answer: %s", error)
+            return "no database"
+        return "ok"
 
     def _check_accepting(self) -> None:
         if self._hubs.draining:

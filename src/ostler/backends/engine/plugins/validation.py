@@ -1,15 +1,15 @@
 """Plugin that runs the project's checks after edits and returns failures to the model."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
-from ostler.core.errors import Fault
+from ostler.core.errors import Fault, ToolError
 from ostler.core.events import Notice, Reminded, ToolCalled, ToolFinished, ToolStarted, TurnEnded
 from ostler.core.message import Message
-from ostler.core.tools import ToolCall, ToolResult
+from ostler.core.tools import NO_CHECKS, FoundChecks, ToolCall, ToolResult
 from ostler.text.truncate import truncate_middle
 
 MAX_ROUNDS = 3
@@ -25,15 +25,25 @@ async def no_changed_files() -> Sequence[str]:
     return ()
 
 
+@runtime_checkable
+class FindsChecks(Protocol):
+    """A `ToolRunner` whose machine knows the checks of the files that it has."""
+
+    async def find_checks(self) -> FoundChecks:
+        """Return the checks for what its calls changed since the last time in this turn. Raises `ToolError`."""
+
+
 class ValidationChecks(msgspec.Struct, frozen=True):
     """`find` returns the commands that check the changed files; `timeout` is in seconds per command.
 
-    `changed_files` returns the files that changed since it was last called, whatever changed them.
+    `changed_files` returns the files that changed since it was last called, whatever changed them. `ask` replaces all
+    of these if the files are on another machine.
     """
 
     find: Callable[[Sequence[str]], Sequence[str]] = lambda changed: ()
     timeout: float = 600.0
     changed_files: ChangedFiles = no_changed_files
+    ask: Callable[[], Awaitable[FoundChecks]] | None = None
 
 
 class ValidationPlugin(LoopPlugin):
@@ -49,10 +59,11 @@ class ValidationPlugin(LoopPlugin):
         self._rounds = 0
 
     async def before_end(self, view: TurnView, message: Message) -> TurnEnded | bool:
-        commands = self._check_commands(await self._changed_since(view, max(self._read_count, view.start_index)))
+        found = await self._find_checks(view)
+        commands = found.commands
         if self._rounds and not commands:
             return _failed_check_end("the check still fails and the model made no further changes")
-        failed = [failure for command in commands if (failure := await self._run_check(view, command))]
+        failed = [failure for command in commands if (failure := await self._run_check(view, command, found.seconds))]
         self._read_count = len(view.context.records())
         if not failed:
             self._rounds = 0
@@ -66,17 +77,34 @@ class ValidationPlugin(LoopPlugin):
         return True
 
     async def on_limit(self, view: TurnView) -> None:
-        self._warn_unchecked(view, await self._changed_since(view, max(self._read_count, view.start_index)))
+        self._warn_unchecked(view, (await self._find_checks(view)).commands)
 
     def on_cancel(self, view: TurnView) -> None:
         """Warn about unchecked edits; files changed by commands are not searched, which would take too long."""
-        self._warn_unchecked(view, _changes_since(view, max(self._read_count, view.start_index))[0])
+        self._warn_unchecked(view, self._check_commands(_changes_since(view, self._first_unread(view))[0]))
 
-    def _warn_unchecked(self, view: TurnView, changed: Sequence[str]) -> None:
+    def _warn_unchecked(self, view: TurnView, commands: Sequence[str]) -> None:
         if self._rounds:
             view.context.emit(Notice("warning", "the check still failed when the turn ended"))
-        elif self._check_commands(changed):
+        elif commands:
             view.context.emit(Notice("warning", "the turn ended before its edits were checked"))
+
+    def _first_unread(self, view: TurnView) -> int:
+        return max(self._read_count, view.start_index)
+
+    async def _find_checks(self, view: TurnView) -> FoundChecks:
+        """Return the checks for what changed since the last ones."""
+        start = self._first_unread(view)
+        if self._checks.ask is None:
+            commands = self._check_commands(await self._changed_since(view, start))
+            return FoundChecks(tuple(commands), self._checks.timeout)
+        if not any(_changes_since(view, start)):
+            return NO_CHECKS
+        try:
+            return await self._checks.ask()
+        except ToolError as error:
+            view.context.emit(Notice("warning", str(error)))
+            return NO_CHECKS
 
     async def _changed_since(self, view: TurnView, start: int) -> list[str]:
         """Return the files changed since a record index, by tools or by commands."""
@@ -89,12 +117,12 @@ class ValidationPlugin(LoopPlugin):
     def _check_commands(self, changed: Sequence[str]) -> Sequence[str]:
         return self._checks.find(changed) if changed else ()
 
-    async def _run_check(self, view: TurnView, command: str) -> str:
+    async def _run_check(self, view: TurnView, command: str, seconds: float) -> str:
         """Run a check. Return the text for the model, empty if it passed or could not run."""
         from ostler.knowledge.check_results import found_no_tests  # imported only when a check runs
 
         context = view.context
-        arguments = {"command": command, "timeout": min(self._checks.timeout, 3600.0)}
+        arguments = {"command": command, "timeout": min(seconds, 3600.0)}
         call = ToolCall(f"check-{context.records()[-1].seq + 1}", "bash", arguments, origin="validation")
         context.emit(ToolCalled(call, kind="execute"))
         result = await context.run_tool(call)
