@@ -14,6 +14,11 @@ from ostler.core.sessions import SessionOption, SlashCommand
 from ostler.wire.agent_zero.server_documents import ZeroLogItem
 from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolRequest, ZeroToolResult
 
+COMMON_OPTIONS = {
+    "agent_profile": "Agent Zero profile",
+    "project": "Agent Zero project",
+}  # of every server: name, label
+
 
 class ZeroAttachment(msgspec.Struct, frozen=True):
     """A file that is sent with a message."""
