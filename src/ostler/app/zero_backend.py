@@ -133,6 +133,7 @@ async def _connector(
         connection.timeout_seconds,
         connection.keepalive_seconds,
         connection.max_wait_seconds,
+        connection.other_hosts,
     )
     return await probe_connector(server, connector, start, listener, has_key=bool(find_api_key(settings, origin)))
 

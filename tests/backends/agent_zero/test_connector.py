@@ -477,6 +477,17 @@ async def test_second_host_is_never_used_without_asking(tmp_path):
     assert "this-host" in ended.fault.message and "laptop-2" in ended.fault.message
 
 
+@pytest.mark.req("AZ-7")
+@pytest.mark.parametrize("names", [("laptop-2",), ("laptop-2", "another"), ("laptop",)])
+async def test_second_host_can_be_named_in_the_settings(names, tmp_path):
+    async with ConnectorDouble(answer, gateways=[OTHER]) as server:
+        session = await open_session(server, tmp_path, policy=Policy(interactive=False), other_hosts=names)
+        _, ended = await run_turn(session, "hi")
+        await session.aclose()
+    assert (ended.reason == "done") is ("laptop-2" in names)
+    assert len(server.messages) == ("laptop-2" in names)
+
+
 async def test_second_host_can_be_accepted(tmp_path):
     from ostler.core.events import QuestionAsked
     from ostler.core.permission import QuestionReply
