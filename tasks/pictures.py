@@ -152,7 +152,9 @@ def _playing(replies: Sequence[ScriptedReply]) -> Iterator[str]:
 def words(svg: str) -> list[str]:
     """Return the words of a picture without durations and times, to compare pictures."""
     shown = re.sub(r"<[^>]+>", "\n", svg)
-    return re.sub(r"\d{4}-\d\d-\d\dT\S+|in\s\d+\.\d+s|\d\d:\d\d:\d\d|\d+\stok/s|in\s\d+\ss\b|\d+\smin", "…", shown).split()
+    return re.sub(
+        r"\d{4}-\d\d-\d\dT\S+|in\s\d+\.\d+s|\d\d:\d\d:\d\d|\d+\stok/s|in\s\d+\ss\b|\d+\smin", "…", shown
+    ).split()
 
 
 def main() -> None:
