@@ -1,12 +1,15 @@
-"""Workspace and policy: analysing a command, reading and writing a file."""
+"""Workspace and policy: analysing a command, reading and writing a file, describing many files."""
 
 import asyncio
+import subprocess
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+from ostler.app.zero_context import describe_workspace
 from ostler.policy.shell import analyse
+from ostler.settings.run_options import RunOptions
 from ostler.workspace.local_workspace import LocalWorkspace
 
 Row = tuple[str, str, str, str]
@@ -24,6 +27,9 @@ def rows() -> Iterator[Row]:
     yield _classify_row()
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         yield from asyncio.run(_file_rows(Path(folder)))
+    with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
+        _make_many_files(Path(folder))
+        yield asyncio.run(_description_row(folder))
 
 
 def _best_us(work: Callable[[], object], times: int) -> float:
@@ -60,6 +66,24 @@ async def _file_rows(folder: Path) -> list[Row]:
         ("read a small file", f"{read:.0f} µs", f"{read / plain_read:.1f} × plain Python", ""),
         ("write and sync a small file", f"{write:.0f} µs", f"plain Python {plain_write:.0f} µs, not synced", ""),
     ]
+
+
+def _make_many_files(folder: Path) -> None:
+    """Write 50,000 files into a repository that does not track them yet."""
+    for number in range(500):
+        place = folder / f"package{number // 50}" / f"module{number}"
+        place.mkdir(parents=True)
+        for name in range(100):
+            (place / f"file{name}.py").touch()
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+
+
+async def _description_row(folder: str) -> Row:
+    """Measure what `ostler zero context` does."""
+    options = RunOptions(folder)
+    each = await _best_async_us(lambda: describe_workspace(options, interactive=True), 3) / 1000
+    verdict = "within" if each <= 300 else "**over**"
+    return ("describe 50,000 files to Agent Zero", f"{each:.0f} ms", "", f"{verdict} 300 ms")
 
 
 async def _best_async_us(work: Callable[[], Awaitable[object]], times: int) -> float:

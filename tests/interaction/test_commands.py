@@ -184,6 +184,29 @@ async def test_options_and_commands_of_the_backend_are_listed_and_forwarded(fixt
     assert fixture.session._backend.changes == [SetOption("mode", "code")]
 
 
+@pytest.mark.req("CL-7", "AZ-7")
+async def test_every_option_of_the_backend_can_be_listed_and_set(fixture):
+    options = (
+        SessionOption("project", "one", "Project\x1b[31m", has_default=True),
+        SessionOption("project kind", "b", choices=(OptionChoice("a", "First"), OptionChoice("b"))),
+    )
+    fixture.session.emit(InfoChanged(SessionInfo("far", options)))
+    listed = await fixture.output("set")
+    assert "project       one  Project" in listed
+    assert "project kind  b" in listed
+    assert "\x1b" not in listed
+    assert "  * b" in await fixture.output("set project kind")
+    assert "project  one" in await fixture.output("set project")
+    for line in ("set project two words", "set project kind a", 'set project ""'):
+        await fixture.run(line)
+    changes = [SetOption("project", "two words"), SetOption("project kind", "a"), SetOption("project", "")]
+    assert fixture.session._backend.changes == changes
+    refused = {"set project kind c": "unknown project kind 'c'", 'set project kind ""': "has no default"}
+    for line, message in {**refused, "set projcet x": "there is no option 'projcet'"}.items():
+        with pytest.raises(UsageError, match=message):
+            await fixture.run(line)
+
+
 @pytest.mark.req("PM-10")
 async def test_modes_of_the_backend_are_listed_beside_ours_and_selected_by_name(fixture):
     own = SessionOption("mode", "ask", choices=(OptionChoice("ask", description="ask first"), OptionChoice("plan")))

@@ -98,6 +98,8 @@ async def results(source, before, explicit=False):
         ("/agents ", ["/agents build", "/agents plan"]),
         ("/mode p", ["/mode plan"]),
         ("/thinking ", ["/thinking low", "/thinking high"]),
+        ("/set thin", ["/set thinking"]),
+        ("/set thinking h", ["/set thinking high"]),
         ("/dep", ["/deploy "]),
         ("/theme l", ["/theme light"]),
         ("/help sta", ["/help status"]),

@@ -58,7 +58,8 @@ class ZeroParts:
         access: ActiveAgent,
         notify: Callable[[str], None],
     ) -> None:
-        origin, path = server_location(project.settings.config.connection)
+        connection = project.settings.config.connection
+        origin, path = server_location(connection)
         allow_shell = project.settings.config.security.allow_shell is True
         if allow_shell:
             notify(f"warning: {SHELL_WARNING}")
@@ -78,6 +79,7 @@ class ZeroParts:
             origin.address,
             host,
             request.fork,
+            {"agent_profile": connection.agent_profile, "project": connection.project},
             lambda call_id, stated: reasons.add(call_id, stated.command, stated.reason),
         )
         probes = (
@@ -131,6 +133,7 @@ async def _connector(
         connection.timeout_seconds,
         connection.keepalive_seconds,
         connection.max_wait_seconds,
+        connection.other_hosts,
     )
     return await probe_connector(server, connector, start, listener, has_key=bool(find_api_key(settings, origin)))
 

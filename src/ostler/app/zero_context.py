@@ -3,13 +3,15 @@
 import asyncio
 import os
 from collections.abc import Callable
+from itertools import islice
 
 from ostler.app.project import Project
 from ostler.backends.agent_zero.workspace_context import WorkspaceContext
 from ostler.core.errors import OstlerError
 from ostler.core.permission import Need, Permission
 from ostler.core.protocols import Workspace
-from ostler.knowledge.workspace_description import DescribedTool, WorkspaceDescriber, WorkspaceFacts
+from ostler.knowledge.context_files import MAX_REFUSED
+from ostler.knowledge.workspace_description import MAX_GIT_LINES, DescribedTool, WorkspaceDescriber, WorkspaceFacts
 from ostler.policy.verdict import Policy, evaluate_permission
 from ostler.settings.run_options import RunOptions
 from ostler.storage.redaction import make_redactor
@@ -105,8 +107,9 @@ class ZeroContextSource:
         except (OstlerError, OSError):
             return None
         data = result.data["data"] if isinstance(result.data, dict) else {}
-        files = sorted((file["path"], file["status"]) for file in data.get("files", ()) if self._is_shown(file["path"]))
-        return (str(data.get("branch") or ""), *(f"{status} {path}" for path, status in files))
+        files = sorted((file["path"], file["status"]) for file in data.get("files", ()))
+        shown = (f"{status} {path}" for path, status in files[:MAX_REFUSED] if self._is_shown(path))
+        return (str(data.get("branch") or ""), *islice(shown, MAX_GIT_LINES + 1))
 
 
 def _tag(policy: Policy, need: Need) -> str:

@@ -12,7 +12,19 @@ if TYPE_CHECKING:
     from ostler.interaction.results import SlashCommandResult
 
 ArgumentKind = Literal[
-    "", "models", "agents", "sessions", "turns", "files", "themes", "commands", "words", "modes", "thinking", "profile"
+    "",
+    "models",
+    "agents",
+    "sessions",
+    "turns",
+    "files",
+    "themes",
+    "commands",
+    "words",
+    "modes",
+    "thinking",
+    "profile",
+    "options",
 ]
 
 
@@ -112,6 +124,13 @@ _TABLE = (
         f"show or set when you are asked: {', '.join(get_args(Profile))}",
         lambda on: on.info.profile,
         "profile",
+    ),
+    CommandSpec(
+        "/set [option] [value]",
+        "list the options of this session and of its backend, or set one",
+        lambda on: on.info.set,
+        "options",
+        aliases="options",
     ),
     CommandSpec("/todo", "show the todo list", lambda on: on.info.todo, aliases="todos"),
     CommandSpec("/skills", "list the skills the model can load", lambda on: on.info.skills),

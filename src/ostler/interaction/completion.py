@@ -77,6 +77,8 @@ class CompletionSource:
             return ()
         if entry.argument == "files":
             return await self._complete_path(prefix, "", 0)
+        if entry.argument == "options":
+            return _filter_by_prefix(self._commands.option_choices(prefix), prefix)
         return _filter_by_prefix(await self._argument_choices(entry.argument), prefix)
 
     async def _argument_choices(self, kind: ArgumentKind) -> Sequence[NamedItem]:

@@ -56,6 +56,7 @@ class CommandDispatcher:
         self.sessions: SessionCommands = SessionCommands(session, services, self.timeline, self.undo)
         self.info: InfoCommands = InfoCommands(session, services, self.usage)
         self.choices = self.info.choices
+        self.option_choices = self.info.option_choices
         self.mode_choices = self.info.mode_choices
         self.next_mode = self.info.next_mode
 

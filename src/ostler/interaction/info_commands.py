@@ -1,10 +1,10 @@
-"""Commands that show the session's state (`/status`, `/todo`, `/cost`) or set an option (`/models`, `/agents`)."""
+"""Commands that show the session's state (`/status`, `/todo`, `/cost`) or set an option (`/models`, `/set`)."""
 
 from collections.abc import Sequence
 
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.protocols import Session
-from ostler.core.sessions import RevokeRule, SetOption
+from ostler.core.sessions import RevokeRule, SessionOption, SetOption
 from ostler.interaction.results import ShowLines, show_lines
 from ostler.interaction.services import CommandServices, NamedItem
 from ostler.interaction.usage import UsageTracker
@@ -15,6 +15,8 @@ from ostler.text.sanitise import sanitise
 TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 MAX_LINE_LENGTH = 100
 MAX_NAMES_IN_HINT = 20
+EMPTY_VALUES = ('""', "''")
+NO_VALUE = "(default)"
 MODEL_CHOICE_HINT = (
     "/models NAME or NUMBER switches the model in this session; ostler --model NAME sets it at the start"
 )
@@ -152,6 +154,59 @@ class InfoCommands:
     async def profile(self, rest: str) -> ShowLines:
         return await self._list_or_choose("profile", self.choices("profile"), rest)
 
+    async def set(self, rest: str) -> ShowLines:
+        """List all options, or the choices of one, or set one; `""` selects the backend's default."""
+        if not rest:
+            return show_lines(*self._option_lines())
+        option = self._find_option(rest)
+        value = rest[len(option.id) :].strip()
+        if not value:
+            items, current = self.choices(option.id), self._value_of(option)
+            shown = _list_lines(items, current) or [f"  {sanitise(option.id)}  {sanitise(current) or NO_VALUE}"]
+            return show_lines(*shown, f"  /set {sanitise(option.id)} VALUE sets it")
+        if value in EMPTY_VALUES:
+            if not option.has_default:
+                raise UsageError(f"{option.id[:80]} has no default", hint=f"/set {option.id[:80]} lists the choices")
+            return await self._set_option(option.id, "")
+        if option.id in ("model", "agent"):  # their choices are not part of the option
+            return await (self.models(value) if option.id == "model" else self.agents(value))
+        if option.choices:
+            return await self._list_or_choose(option.id, self.choices(option.id), value)
+        return await self._set_option(option.id, value)
+
+    def _option_lines(self) -> list[str]:
+        options = [(sanitise(option.id), option) for option in self._session.info.options]
+        width = max((len(name) for name, _ in options), default=0)
+        lines = [
+            f"  {name:<{width}}  {sanitise(self._value_of(option)) or NO_VALUE}  {sanitise(option.label)}".rstrip()
+            for name, option in options
+        ]
+        hint = '  /set OPTION VALUE sets one; /set OPTION lists its values; /set OPTION "" selects the default'
+        return [*(line[:MAX_LINE_LENGTH] for line in lines), hint] if lines else ["  this session has no options"]
+
+    def _find_option(self, text: str) -> SessionOption:
+        """Return the option that a text begins with, the one with the longest name if several do."""
+        options = self._session.info.options
+        found = [option for option in options if text == option.id or text.startswith(f"{option.id} ")]
+        if not found:
+            name, names = text.split()[0], [option.id for option in options]
+            suggestion = closest_name(name, names)
+            hint = f"did you mean {suggestion}?" if suggestion else f"available: {', '.join(names)}"
+            raise UsageError(f"there is no option {name[:80]!r}", hint=hint)
+        return max(found, key=lambda option: len(option.id))
+
+    def _value_of(self, option: SessionOption) -> str:
+        return option.value or self._usage.option(option.id)
+
+    def option_choices(self, text: str) -> list[NamedItem]:
+        """Return the completions of the argument of `/set`: options, or the values of the option in `text`."""
+        options = self._session.info.options
+        named = [option for option in options if text.startswith(f"{option.id} ")]
+        if not named:
+            return [NamedItem(option.id, option.label) for option in options]
+        option = max(named, key=lambda option: len(option.id))
+        return [NamedItem(f"{option.id} {item.name}", item.description) for item in self.choices(option.id)]
+
     def choices(self, option_id: str) -> list[NamedItem]:
         """Return the values that the backend offers for an option."""
         found = (option.choices for option in self._session.info.options if option.id == option_id)
@@ -216,8 +271,11 @@ class InfoCommands:
 
     async def _set_option(self, option_id: str, value: str) -> ShowLines:
         applied = await self._session.apply(SetOption(option_id, value))
-        shown = f"{option_id} {sanitise(value)}"
-        return show_lines(f"  now using {shown}" if applied else f"  this backend does not support {shown}")
+        option_id = sanitise(option_id)
+        shown = f"{option_id} {sanitise(value)}".rstrip()
+        if applied:
+            return show_lines(f"  now using {shown}" if value else f"  now using the default {option_id}")
+        return show_lines(f"  this backend does not support {shown}")
 
 
 def _list_lines(items: Sequence[NamedItem], current: str = "") -> list[str]:

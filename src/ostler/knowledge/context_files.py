@@ -14,6 +14,7 @@ from ostler.workspace.jail import DIRECTORY_FLAGS
 
 MAX_SCANNED = 100_000
 MAX_FOLDERS = 5000
+MAX_REFUSED = 2000  # files that the permission rules may exclude before the search ends, which limits the time
 
 
 class ContextFile(msgspec.Struct, frozen=True):
@@ -41,13 +42,12 @@ def list_context_files(
     """
     walk = _TreeWalk(root, max_depth, ignored_folders)
     files: list[ContextFile] = []
-    for file in walk.files():
-        if not is_listed(file.path):
-            continue
-        if len(files) == max_files:
+    for count, file in enumerate(walk.files()):
+        if len(files) == max_files or count - len(files) == MAX_REFUSED:
             walk.is_complete = False
             break
-        files.append(file)
+        if is_listed(file.path):
+            files.append(file)
     return FileTree(tuple(sorted(files, key=lambda file: file.path)), walk.is_complete)
 
 

@@ -165,7 +165,7 @@ def _tools_section(facts: WorkspaceFacts) -> str:
 
 def _git_section(lines: Sequence[str]) -> str:
     branch, changes = lines[0] if lines else "", lines[1:]
-    more = [f"[{len(changes) - MAX_GIT_LINES} more]"] if len(changes) > MAX_GIT_LINES else []
+    more = ["[more changes]"] if len(changes) > MAX_GIT_LINES else []
     return "\n".join(("git_status:", f"branch: {branch}", *(changes[:MAX_GIT_LINES] or ["clean"]), *more))
 
 

@@ -273,7 +273,7 @@ class ConfigFile(CommonConfig, frozen=True, rename={"schema_url": "$schema"}):
     cache: Where the cache is stored, for how long, and how large it may grow.
     ui: The user interface.
     connection: How to reach Agent Zero.
-    context: What to redact, and what Agent Zero receives about the workspace (not used yet).
+    context: What to redact, and what Agent Zero receives about the workspace.
     server: Settings of `ostler serve`.
     agent_servers: ACP agents by name; the first is the default.
     mcp_servers: MCP servers that are passed to ACP agents.

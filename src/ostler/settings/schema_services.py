@@ -168,6 +168,7 @@ class ConnectionConfig(ConfigSection, frozen=True):
     project: Project to work in.
     agent_profile: Agent profile to use.
     instructions: Instructions that are sent with the description of the workspace.
+    other_hosts: Machines that the server may use besides this one, without a question and unchecked by Ostler.
     security: Security settings of these sessions.
     """
 
@@ -189,11 +190,12 @@ class ConnectionConfig(ConfigSection, frozen=True):
     project: str = ""
     agent_profile: str = ""
     instructions: str = ""
+    other_hosts: tuple[str, ...] = ()
     security: ZeroSecurityConfig = ZeroSecurityConfig()
 
 
 class ContextConfig(ConfigSection, frozen=True):
-    """What to redact, and what Agent Zero receives about the workspace (not used yet).
+    """What to redact, and what Agent Zero receives about the workspace.
 
     enabled: Whether to send anything about the workspace.
     mode: When to send it.

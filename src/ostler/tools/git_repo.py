@@ -179,6 +179,8 @@ class Repo:
 
     def path_from_top(self, path: str) -> str:
         """Convert a path relative to the repository's top to one relative to the workspace."""
+        if self.top == self._workspace.root:  # fast, because there may be many paths
+            return escape_path(path.rstrip("/"))
         return escape_path(os.path.relpath(os.path.join(self.top, path), self._workspace.root))
 
     def path_from_folder(self, path: str) -> str:

@@ -282,6 +282,23 @@ async def test_cancelling_pauses_the_agent(tmp_path):
     assert ("pause", {"context_id": "ctx-1", "paused": True}) in server.posts
 
 
+@pytest.mark.req("AZ-7")
+async def test_options_can_be_set_before_the_first_prompt(tmp_path):
+    from ostler.core.sessions import SetOption
+
+    async with ConnectorDouble(hello) as server:
+        session = await open_session(server, tmp_path)
+        assert [option.id for option in session.info.options if "Agent Zero" in option.label] == [
+            "agent_profile",
+            "project",
+        ]
+        assert await session.apply(SetOption("project", "web"))
+        assert "model_preset" in [option.id for option in session.info.options]
+        await run_turn(session, "hi")
+        await session.aclose()
+    assert ("projects", {"context_id": "ctx-1", "action": "activate", "name": "web"}) in server.posts
+
+
 async def test_commands_and_options_of_the_connector(tmp_path):
     from ostler.core.sessions import SetOption
 
@@ -458,6 +475,17 @@ async def test_second_host_is_never_used_without_asking(tmp_path):
         await session.aclose()
     assert ended.fault.code == "ambiguous_host" and server.messages == []
     assert "this-host" in ended.fault.message and "laptop-2" in ended.fault.message
+
+
+@pytest.mark.req("AZ-7")
+@pytest.mark.parametrize("names", [("laptop-2",), ("laptop-2", "another"), ("laptop",)])
+async def test_second_host_can_be_named_in_the_settings(names, tmp_path):
+    async with ConnectorDouble(answer, gateways=[OTHER]) as server:
+        session = await open_session(server, tmp_path, policy=Policy(interactive=False), other_hosts=names)
+        _, ended = await run_turn(session, "hi")
+        await session.aclose()
+    assert (ended.reason == "done") is ("laptop-2" in names)
+    assert len(server.messages) == ("laptop-2" in names)
 
 
 async def test_second_host_can_be_accepted(tmp_path):

@@ -11,6 +11,7 @@ from ostler.backends.agent_zero.local_calls import LocalCalls, describe
 from ostler.backends.agent_zero.log_view import LogView
 from ostler.backends.agent_zero.prompt_message import make_message
 from ostler.backends.agent_zero.transport import (
+    COMMON_OPTIONS,
     TransportProbe,
     TransportStart,
     ZeroMessage,
@@ -34,7 +35,16 @@ from ostler.core.events import (
 from ostler.core.permission import Question
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
-from ostler.core.sessions import Compact, SessionChange, SessionInfo, SessionStart, SetOption, SlashCommand, Steer
+from ostler.core.sessions import (
+    Compact,
+    SessionChange,
+    SessionInfo,
+    SessionOption,
+    SessionStart,
+    SetOption,
+    SlashCommand,
+    Steer,
+)
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.wire.agent_zero.server_documents import ZeroLogItem
 from ostler.wire.agent_zero.zero_events import PARAGRAPH, ZeroEvent, ZeroToolRequest, ZeroToolResult
@@ -48,13 +58,14 @@ class ZeroPlan(msgspec.Struct, frozen=True):
     """What a session with Agent Zero needs besides its transport.
 
     `host` is the name of this machine, where the tools run. `forked`: the session is a copy, so that it must not
-    continue the conversation of the original. `on_request` gets the words of each tool request by call id, for the
-    approval request.
+    continue the conversation of the original. `options` are the values of the settings. `on_request` gets the words of
+    each tool request by call id, for the approval request.
     """
 
     address: str
     host: str
     forked: bool = False
+    options: dict[str, str] = {}
     on_request: OnRequest = lambda call_id, request: None
 
 
@@ -308,5 +319,12 @@ class AgentZeroBackend:
         transport = self._transport
         own = (SEND_CONTEXT,) if self._context_sender is not None else ()
         commands = (*own, *(transport.commands() if transport else ()))
-        options = transport.options() if transport else ()
+        options = transport.options() if transport else self._options_before_connecting()
         return SessionInfo(NAME, options, commands, can_steer=True)
+
+    def _options_before_connecting(self) -> tuple[SessionOption, ...]:
+        """Return the options of every server, so that they can be set before the first prompt."""
+        values = {**self._plan.options, **{name: value for name, value in self._start.options.items() if value}}
+        return tuple(
+            SessionOption(name, values.get(name, ""), label, has_default=True) for name, label in COMMON_OPTIONS.items()
+        )

@@ -28,7 +28,10 @@ MAX_ID_LENGTH = 200
 
 
 class ConnectorSettings(msgspec.Struct, frozen=True):
-    """Settings of the connector. `timeout` limits a silence and `max_wait` a turn; 0 means no limit."""
+    """Settings of the connector. `timeout` limits a silence and `max_wait` a turn; 0 means no limit.
+
+    `other_hosts` are machines besides `host` to which the user agreed.
+    """
 
     host: str
     version: str = ""
@@ -38,6 +41,7 @@ class ConnectorSettings(msgspec.Struct, frozen=True):
     timeout: float = 0.0
     keepalive: float = 5.0
     max_wait: float = 0.0
+    other_hosts: tuple[str, ...] = ()
     retry_delays: tuple[float, ...] = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 
 
@@ -240,6 +244,7 @@ class ConnectorTransport:
             hosts = read_hosts(await self._server.call("launcher_gateway_status", {}))
         except BackendError:
             return
+        hosts = [host for host in hosts if host.name not in self._settings.other_hosts]
         if not hosts:
             return
         names = ", ".join(dict.fromkeys(host.name for host in hosts))
@@ -253,7 +258,8 @@ class ConnectorTransport:
             raise BackendError(
                 f"Agent Zero can use both {self._settings.host} and {names}, and which one it selects is not certain",
                 code="ambiguous_host",
-                hint=f"disconnect {names} from the server, or agree when `ostler zero` asks",
+                hint=f"disconnect {names} from the server, agree when `ostler zero` asks, or list the names in "
+                "connection.other_hosts",
             )
 
     async def _reconnect(self) -> None:

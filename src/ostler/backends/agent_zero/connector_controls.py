@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from ostler.backends.agent_zero.connector_server import ConnectorServer
+from ostler.backends.agent_zero.transport import COMMON_OPTIONS
 from ostler.core.errors import BackendError
 from ostler.core.sessions import OptionChoice, SessionOption, SlashCommand
 from ostler.text.sanitise import sanitise
@@ -21,8 +22,8 @@ _COMMANDS = {
 }
 # Name: route that sets it, label; route that lists the choices, where they are, the member with the value.
 _OPTIONS = {
-    "agent_profile": ("agent_profile_set", "Agent Zero profile", "agents_list", "data", ("key", "name")),
-    "project": ("projects", "Agent Zero project", "projects", "projects", ("name",)),
+    "agent_profile": ("agent_profile_set", COMMON_OPTIONS["agent_profile"], "agents_list", "data", ("key", "name")),
+    "project": ("projects", COMMON_OPTIONS["project"], "projects", "projects", ("name",)),
     "model_preset": ("model_switcher", "Agent Zero model preset", "model_presets", "presets", ("name",)),
 }
 

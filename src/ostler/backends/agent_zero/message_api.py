@@ -9,7 +9,14 @@ import msgspec
 
 from ostler.backends.agent_zero.log_poller import LogPoller
 from ostler.backends.agent_zero.server import MAX_DOCUMENT_BYTES, MAX_ERROR_BYTES, ZeroServer
-from ostler.backends.agent_zero.transport import TICK_SECONDS, TransportStart, TurnListener, ZeroMessage, report_silence
+from ostler.backends.agent_zero.transport import (
+    COMMON_OPTIONS,
+    TICK_SECONDS,
+    TransportStart,
+    TurnListener,
+    ZeroMessage,
+    report_silence,
+)
 from ostler.core.errors import BackendError
 from ostler.core.sessions import SessionOption, SlashCommand
 from ostler.http.client import HttpResponse
@@ -298,14 +305,14 @@ class MessageApiTransport:
         return "stopped waiting and told Agent Zero to stop; `/terminate` ends the conversation on the server"
 
     def options(self) -> tuple[SessionOption, ...]:
-        return (
-            SessionOption("agent_profile", self._profile, "Agent Zero profile", has_default=True),
-            SessionOption("project", self._project, "Agent Zero project", has_default=True),
+        values = {"agent_profile": self._profile, "project": self._project}
+        return tuple(
+            SessionOption(name, values[name], label, has_default=True) for name, label in COMMON_OPTIONS.items()
         )
 
     async def set_option(self, option_id: str, value: str) -> bool:
         """Set the profile or project. The server accepts them only in a new conversation."""
-        if option_id not in ("agent_profile", "project"):
+        if option_id not in COMMON_OPTIONS:
             return False
         if self._context_id:
             self._listener.on_notice(f"{option_id} is used from the next conversation on; /terminate ends this one")

@@ -15,6 +15,10 @@ from ostler.wire.agent_zero.server_documents import ZeroLogItem
 from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolRequest, ZeroToolResult
 
 TICK_SECONDS = 0.25  # how often a transport looks for an answer
+COMMON_OPTIONS = {
+    "agent_profile": "Agent Zero profile",
+    "project": "Agent Zero project",
+}  # of every server: name, label
 
 
 class ZeroAttachment(msgspec.Struct, frozen=True):

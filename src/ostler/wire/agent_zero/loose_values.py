@@ -1,6 +1,7 @@
 """Reads JSON of unknown quality: never raises, and removes halves of surrogate pairs."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 NOT_JSON = object()
@@ -31,6 +32,51 @@ def to_json(value: Any) -> str:
 def first_text(members: dict[str, Any], *names: str) -> str:
     """Return the first of these members that is a non-empty text, or an empty string."""
     return next((value for name in names if isinstance(value := members.get(name), str) and value), "")
+
+
+class MemberReader:
+    """Reads members of an object and remembers which ones, so that the others are not lost."""
+
+    def __init__(self, members: dict[str, Any]) -> None:
+        self._members = members
+        self._read: set[str] = set()
+
+    def text(self, *names: str) -> str:
+        """Return the first of these members that is a non-empty text, or an empty string."""
+        return str(self._first(names, lambda value: isinstance(value, str) and value != "") or "")
+
+    def id(self, *names: str) -> str:
+        """Return the first of these members that is a non-empty text or a number without fraction, as text."""
+        found = self._first(names, lambda value: type(value) is int or (isinstance(value, str) and value != ""))
+        return "" if found is None else str(found)
+
+    def value(self, *names: str) -> Any:
+        """Return the first of these members that is neither null nor an empty text, or None."""
+        return self._first(names, lambda value: value not in (None, ""))
+
+    def content(self, *names: str) -> Any:
+        """Return the first of these members that is not empty, or None."""
+        return self._first(names, lambda value: value not in (None, "", [], {}))
+
+    def flag(self, name: str) -> bool | None:
+        """Return a member that is true or false, or None."""
+        found: bool | None = self._first((name,), lambda value: isinstance(value, bool))
+        return found
+
+    def rest(self) -> dict[str, Any]:
+        """Return the members that were not read and have a value."""
+        return {
+            key: value
+            for key, value in self._members.items()
+            if key not in self._read and value not in (None, "", [], {})
+        }
+
+    def _first(self, names: tuple[str, ...], fits: Callable[[Any], bool]) -> Any:
+        name = next((name for name in names if fits(self._members.get(name))), None)
+        if name is None:
+            return None
+        self._read.add(name)
+        return self._members[name]
 
 
 def _clean(value: Any) -> Any:

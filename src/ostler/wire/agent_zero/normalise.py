@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ostler.wire.agent_zero.loose_values import NOT_JSON, first_text, parse_object_text, to_json
+from ostler.wire.agent_zero.loose_values import NOT_JSON, MemberReader, parse_object_text, to_json
 from ostler.wire.agent_zero.partial_calls import PartialCalls
-from ostler.wire.agent_zero.tool_requests import read_request, split_requests, unread_members
+from ostler.wire.agent_zero.tool_requests import read_request, split_requests
 from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolRequest
 
 CONTEXT_ID_NAMES = ("context_id", "contextId", "conversation_id", "conversationId")
@@ -41,7 +41,12 @@ class Normaliser:
 
     def finish(self) -> list[ZeroEvent]:
         """Return the calls of a stream that ended without a finish reason."""
-        return [ZeroEvent("tool_request", request=request) for request in self._calls.take()]
+        return [
+            ZeroEvent("tool_request", request=request)
+            if (request := read_request(call))
+            else ZeroEvent("other", extra=call)
+            for call in self._calls.take()
+        ]
 
     def _value(self, value: Any, depth: int) -> Iterator[ZeroEvent]:
         if depth > _MAX_DEPTH:
@@ -194,25 +199,24 @@ def _has_known_member(value: Any) -> bool:
 
 def _typed_events(members: Members, kind: str, names: tuple[str, ...]) -> Iterator[ZeroEvent] | None:
     """Return the event of an object with a type and a content, or None if it has no content."""
-    name = next((name for name in names if members.get(name) not in (None, "", [], {})), "")
-    if not name:
+    reader = MemberReader(members)
+    content = reader.content(*names)
+    if content is None:
         return None
-    content = members[name]
+    reader.text("type")
     text = content if isinstance(content, str) else to_json(content)
-    used = {"type", name, *(("tool_call_id", "id", "ok", "tool_name") if kind == "tool_output" else ())}
-    extra = {key: value for key, value in members.items() if key not in used}
     if kind == "tool_output":
-        call_id, ok = first_text(members, "tool_call_id", "id"), members.get("ok") is not False
-        return iter([ZeroEvent("tool_output", text, first_text(members, "tool_name"), None, call_id, ok, extra)])
+        call_id, name, ok = reader.id("tool_call_id", "id"), reader.text("tool_name"), reader.flag("ok")
+        return iter([ZeroEvent("tool_output", text, name, None, call_id, ok is not False, reader.rest())])
     if kind in _PLAIN_KINDS:
-        return iter([ZeroEvent(kind, text, extra=extra)])  # type: ignore[arg-type]  # one of the kinds
-    return iter([ZeroEvent("other", text, kind, extra=extra)])
+        return iter([ZeroEvent(kind, text, extra=reader.rest())])  # type: ignore[arg-type]  # one of the kinds
+    return iter([ZeroEvent("other", text, kind, extra=reader.rest())])
 
 
 def _request_events(members: Members) -> Iterator[ZeroEvent]:
     request = read_request(members)
     assert request is not None
-    yield ZeroEvent("tool_request", request=request, extra=unread_members(members))
+    yield ZeroEvent("tool_request", request=request)
 
 
 def _answer_events(text: str) -> Iterator[ZeroEvent]:

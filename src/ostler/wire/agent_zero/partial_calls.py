@@ -4,8 +4,7 @@ from typing import Any
 
 import msgspec
 
-from ostler.wire.agent_zero.tool_requests import read_request
-from ostler.wire.agent_zero.zero_events import ZeroToolRequest
+from ostler.wire.agent_zero.loose_values import MemberReader
 
 _MAX_CALLS = 64
 
@@ -23,30 +22,37 @@ class PartialCalls:
         self._calls: dict[Any, _StreamedCall] = {}
 
     def add(self, fragments: list[Any]) -> list[Any]:
-        """Add fragments and return those that are not parts of a call."""
-        return [fragment for fragment in fragments if not self._add(fragment)]
+        """Add fragments and return what is not part of a call: whole fragments, or the unknown members of one."""
+        rests = (self._add(fragment) for fragment in fragments)
+        return [rest for rest in rests if rest not in (None, {})]
 
-    def _add(self, fragment: Any) -> bool:
+    def _add(self, fragment: Any) -> Any:
         if not isinstance(fragment, dict) or not isinstance(fragment.get("function"), dict):
-            return False
+            return fragment
         function, index = fragment["function"], fragment.get("index", 0)
         if not isinstance(index, int) or not all(
             isinstance(value, str | None) for value in (function.get("name"), function.get("arguments"))
         ):
-            return False
+            return fragment
         if index not in self._calls and len(self._calls) >= _MAX_CALLS:
-            return False
+            return fragment
         call = self._calls.setdefault(index, _StreamedCall())
-        call.id = call.id or (fragment["id"] if isinstance(fragment.get("id"), str) else "")
-        call.name += function.get("name") or ""
-        call.arguments.append(function.get("arguments") or "")
-        return True
+        reader, function_reader = MemberReader(fragment), MemberReader(function)
+        if not call.id or fragment.get("id") == call.id:
+            call.id = reader.id("id") or call.id
+        call.name += function_reader.text("name")
+        call.arguments.append(function_reader.text("arguments"))
+        reader.value("function")
+        reader.value("index")
+        if fragment.get("type") == "function":
+            reader.text("type")
+        unread = function_reader.rest()
+        return {**reader.rest(), **({"function": unread} if unread else {})}
 
-    def take(self) -> list[ZeroToolRequest]:
-        """Return the complete calls and forget them."""
+    def take(self) -> list[dict[str, Any]]:
+        """Return the complete calls, in the form of a call that is not streamed, and forget them."""
         calls, self._calls = self._calls, {}
-        read = (
-            read_request({"id": call.id, "function": {"name": call.name, "arguments": "".join(call.arguments)}})
+        return [
+            {"id": call.id, "function": {"name": call.name, "arguments": "".join(call.arguments)}}
             for call in calls.values()
-        )
-        return [request for request in read if request]
+        ]

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from ostler.text.lazy_regex import lazy_regex
-from ostler.wire.agent_zero.loose_values import NOT_JSON, first_text, parse_object_text
+from ostler.wire.agent_zero.loose_values import NOT_JSON, MemberReader, parse_object_text
 from ostler.wire.agent_zero.zero_events import ZeroToolRequest
 
 _MAX_ATTEMPTS = 64  # objects that a text may begin before the search ends; each attempt may scan the whole text
@@ -16,39 +16,27 @@ _FENCE_BEFORE = lazy_regex(r"\n?[ \t]*(?:```|~~~)[\w-]*[ \t]*\n?\s*\Z")
 _FENCE_AFTER = lazy_regex(r"\A\s*(?:```|~~~)[ \t]*(?:\n|\Z)")
 _NAMES = ("tool_name", "name", "tool")
 _ARGUMENTS = ("payload", "arguments", "input", "args", "tool_args", "parameters")
-_CONSUMED = frozenset(
-    (*_NAMES, *_ARGUMENTS, "type", "function", "command", "summary", "reason", "tool_call_id", "id", "index")
-)
 
 
 def read_request(members: dict[str, Any]) -> ZeroToolRequest | None:
     """Return the tool request that an object describes, in any of the known shapes; None if it names no tool."""
-    function = members["function"] if isinstance(members.get("function"), dict) else {}
-    name = first_text(members, *_NAMES) or first_text(function, "name")
-    if not name and isinstance(members.get("function"), str):
-        name = members["function"]
+    outer, function = MemberReader(members), MemberReader({})
+    if isinstance(members.get("function"), dict):
+        function = MemberReader(outer.value("function"))
+    name = outer.text(*_NAMES) or function.text("name") or outer.text("function")
     if not name:
         return None
-    payload, raw = _read_arguments(function) if "arguments" in function else _read_arguments(members)
-    command = first_text(members, "command", "summary")
+    outer.text("type")
+    payload, raw = _read_arguments(function.value("arguments"))
+    if not payload and not raw:
+        payload, raw = _read_arguments(outer.value(*_ARGUMENTS))
+    command = outer.text("command", "summary")
     if not payload and not raw and command and name in ("shell", "terminal", "command"):
         payload = {"command": command}
-    call_id = members.get("tool_call_id") or members.get("id") or ""
-    return ZeroToolRequest(
-        name,
-        payload,
-        command,
-        first_text(members, "reason"),
-        str(call_id) if isinstance(call_id, str | int) else "",
-        raw,
-    )
-
-
-def unread_members(members: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of a request object that are not part of the request."""
-    return {
-        key: value for key, value in members.items() if key not in _CONSUMED or (key == "index" and value is not None)
-    }
+    reason, call_id = outer.text("reason"), outer.id("tool_call_id", "id")
+    unread = function.rest()
+    extra = {**outer.rest(), **({"function": unread} if unread else {})}
+    return ZeroToolRequest(name, payload, command, reason, call_id, raw, extra)
 
 
 def split_requests(text: str) -> list[str | ZeroToolRequest]:
@@ -92,7 +80,8 @@ def _find_request(text: str) -> tuple[int, int, ZeroToolRequest] | None:
 def _as_request(value: Any) -> ZeroToolRequest | None:
     """Return the request if an object in a text has exactly the documented form."""
     if isinstance(value, dict) and isinstance(value.get("tool_request"), dict):
-        value = {"type": "tool_request", **value["tool_request"]}
+        outside = {key: item for key, item in value.items() if key != "tool_request"}
+        value = {"type": "tool_request", **({"outside": outside} if outside else {}), **value["tool_request"]}
     if not isinstance(value, dict) or value.get("type") != "tool_request":
         return None
     if not isinstance(value.get("tool_name"), str) or not value["tool_name"]:
@@ -112,9 +101,10 @@ def _is_encodable(request: ZeroToolRequest) -> bool:
     return True
 
 
-def _read_arguments(members: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def _read_arguments(value: Any) -> tuple[dict[str, Any], str]:
     """Return the arguments as an object, or their text if they are not one."""
-    value: Any = next((members[name] for name in _ARGUMENTS if members.get(name) not in (None, "")), {})
+    if value is None:
+        return {}, ""
     if isinstance(value, str):
         parsed = parse_object_text(value)
         return (parsed, "") if parsed is not NOT_JSON and isinstance(parsed, dict) else ({}, value)

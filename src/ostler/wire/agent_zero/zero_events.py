@@ -12,7 +12,8 @@ PARAGRAPH = "paragraph"  # type of a piece that does not continue the text befor
 class ZeroToolRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A request to run a tool on this machine. `payload` is what runs; `command` and `reason` only describe it.
 
-    `raw` is the text of arguments that are not a JSON object.
+    `raw` is the text of arguments that are not a JSON object. `extra` has the members of the received object that
+    are in no other field.
     """
 
     tool_name: str
@@ -21,6 +22,7 @@ class ZeroToolRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     call_id: str = ""
     raw: str = ""
+    extra: dict[str, Any] = {}
 
 
 class ZeroEvent(msgspec.Struct, frozen=True, omit_defaults=True):
