@@ -22,7 +22,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from bench.full_screen import _memory_mb
+from bench.full_screen import memory_mb
 from bench.mock_model import frame
 
 Row = tuple[str, str, str, str]
@@ -123,10 +123,10 @@ async def _idle_rows(client: BenchClient, pid: int, floor_pid: int, floor_port: 
 
 async def _grown_kb(pid: int, openings: list[Any]) -> float:
     """Return how much memory of a process each connection takes."""
-    before, connections = _memory_mb(pid), []
+    before, connections = memory_mb(pid), []
     for start in range(0, len(openings), 50):
         connections += await asyncio.gather(*openings[start : start + 50])
-    grown = (_memory_mb(pid) - before) * 1024 / len(connections)
+    grown = (memory_mb(pid) - before) * 1024 / len(connections)
     await _close(connections)
     return grown
 

@@ -22,6 +22,7 @@ from ostler.core.protocols import Backend, HasChildTools, Journal, ToolRunner, W
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
 from ostler.models.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.session.session import LocalSession, Spawner
+from ostler.settings.home import find_home
 from ostler.settings.run_options import RunOptions
 from ostler.storage.session_stores import EphemeralStore, FileStore
 from ostler.workspace.session_workspace import SessionWorkspace, clean_up_killed_sessions
@@ -187,7 +188,12 @@ class LocalSessionManager:
         if backend_kind(request.backend).runs_own_tools or request.interactive or request.resume:
             return True
         flags = self._options.write or self._options.allow or self._options.mode
-        return bool(flags) or access.has_permissions() or bool(project.grants().rules())
+        return bool(flags) or access.has_permissions() or self._has_standing_rules(project)
+
+    def _has_standing_rules(self, project: Project) -> bool:
+        """Return whether the user set rules for this project. Creates no folder."""
+        home = None if self._options.ephemeral else find_home(os.environ)
+        return bool(home and home.is_dir() and project.grants().rules())
 
     async def _choose_model(self, project: Project) -> ModelChoice:
         if project.root not in self._models:

@@ -107,7 +107,8 @@ def test_capabilities_openapi_and_schema_describe_the_server(models, serve):
         document = server.client.request("GET", "/api/openapi.json")[1]
         for path, operations in document["paths"].items():
             for method in set(operations) & {"get", "post", "patch", "delete"}:
-                code = server.client.request(method.upper(), path.replace("{id}", "unknown"))[0]
+                with server.client.open(method.upper(), path.replace("{id}", "unknown")) as answer:
+                    code = answer.status
                 assert code not in (401, 405, 500), (method, path, code)
         assert "hello" in json.dumps(server.client.request("GET", "/api/schema.json")[1])
 
