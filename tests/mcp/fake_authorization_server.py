@@ -22,7 +22,8 @@ class FakeAuthorizationServer:
         self.codes = {}
         self.clients = {}
         self.answer = {}  # replaces parameters of the redirect
-        self.refuses_refresh = self.is_down = False
+        self.refuses_refresh = False
+        self.failure = 0  # the HTTP status of a proxy before the token endpoint
         self.hold = None  # an event until which the answer to a refresh is held back
         self.holding = threading.Event()
         self.lock = threading.Lock()
@@ -113,8 +114,8 @@ class _Handler(BaseHTTPRequestHandler):
         return self.reply(404, {})
 
     def token(self, fields):
-        if self.fake.is_down:
-            return 503, {}
+        if self.fake.failure:
+            return self.fake.failure, {}
         if fields["grant_type"] == "refresh_token":
             if self.fake.refuses_refresh or fields["refresh_token"] not in self.fake.refresh_tokens:
                 return 400, {"error": "invalid_grant", "error_description": "the token was used"}

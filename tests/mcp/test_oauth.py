@@ -413,15 +413,16 @@ class TestRefresh:
         assert site.login.missing_scope == ""
         assert await call(server) == "far: hi"
 
-    async def test_authorization_server_that_fails_does_not_end_the_login(self, site):
+    @pytest.mark.parametrize("status", [403, 404, 429, 503])
+    async def test_authorization_server_that_fails_does_not_end_the_login(self, site, status):
         await site.log_in()
         server = site.server()
         await server.client()
         await self.expire(site)
-        site.authority.is_down = True
-        with pytest.raises(ToolError, match="HTTP 503"):
+        site.authority.failure = status
+        with pytest.raises(ToolError, match=f"HTTP {status}"):
             await call(server)
-        site.authority.is_down = False
+        site.authority.failure = 0
         assert await call(server) == "far: hi"
 
     async def test_another_login_replaces_that_of_the_former_issuer(self, site):

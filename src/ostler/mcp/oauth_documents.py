@@ -17,6 +17,7 @@ from ostler.text.sanitise import sanitise
 MAX_DOCUMENT = 256 * 1024
 TIMEOUT_SECONDS = 20.0
 MAX_ERROR = 300
+_FINAL_ERRORS = ("unauthorized_client", "unsupported_grant_type")  # besides those that start with `invalid_`
 
 Headers = Sequence[tuple[str, str]]
 
@@ -80,10 +81,16 @@ def make_documents(entry: ServerEntry, environ: Mapping[str, str]) -> Documents:
 
 def _accepted(url: str, found: HttpDocument) -> Mapping[str, Any]:
     if found.status not in (200, 201):
-        is_final = 400 <= found.status < 500 and found.status not in (408, 429)
-        code = "oauth_refused" if is_final else "oauth"
+        code = "oauth_refused" if _is_final(found) else "oauth"
         raise BackendError(f"{_host(url)} refused the request: {_reason(found)}", code=code)
     return _decode(url, found)
+
+
+def _is_final(found: HttpDocument) -> bool:
+    """Return whether the authorization server itself refused, and not a proxy or an overloaded server."""
+    value = _json(found.body)
+    error = value.get("error") if isinstance(value, dict) and 400 <= found.status < 500 else None
+    return isinstance(error, str) and (error.startswith("invalid_") or error in _FINAL_ERRORS)
 
 
 def _decode(url: str, found: HttpDocument) -> Mapping[str, Any]:
