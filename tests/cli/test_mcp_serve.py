@@ -170,7 +170,6 @@ def test_cancelled_call_ends_and_the_server_continues(ostler):
     with serving(ostler, "--allow", "bash") as client:
         running = client.start("tools/call", {"name": "bash", "arguments": {"command": "sleep 100"}}, token="t")
         client.send("notifications/cancelled", {"requestId": running})
-        assert "error" in client.wait(running)
         assert client.ask("ping")["result"] == {}
 
 
@@ -276,10 +275,8 @@ class TestLegacyClientThatCanAsk:
             while not client.questions:
                 client.read()
             client.send("notifications/cancelled", {"requestId": running})
-            assert "error" in client.wait(running)
-            client.ask("ping")
-            withdrawn = [frame["params"] for frame in client.notifications]
-            assert {"requestId": client.questions[0]["id"]} in withdrawn
+            while {"requestId": client.questions[0]["id"]} not in [frame["params"] for frame in client.notifications]:
+                client.read()
         assert not (ostler.workspace / "b.txt").exists()
 
     def test_server_ends_although_a_question_is_open(self, ostler):

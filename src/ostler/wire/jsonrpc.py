@@ -274,7 +274,8 @@ class JsonRpcPeer:
         except RpcError as error:
             self._send_error(request_id, error)
         except asyncio.CancelledError:
-            self._send_error(request_id, RpcError(CANCELLED, "cancelled"))
+            if self._cancel_method != MCP_CANCEL:  # MCP wants no answer to a cancelled request
+                self._send_error(request_id, RpcError(CANCELLED, "cancelled"))
         except Exception as bug:
             self._send_error(request_id, RpcError(INTERNAL_ERROR, f"{type(bug).__name__}: {bug}"))
             raise
