@@ -55,7 +55,7 @@ def test_text_of_a_model_is_not_interpreted(terminal, models, chunks):
         term = terminal("tui", *at(server), rows=90, columns=100)
         term.wait_for("ready")
         term.type("talk\r")
-        shown = term.wait_for(lambda seen: "The end." in seen and "turn done" in seen)
+        shown = term.wait_for(lambda seen: "The end." in seen and "done in" in seen)
     assert all(line in shown for line in MARKUP)
     check_output(term.raw)
 
@@ -72,7 +72,7 @@ def test_output_of_commands_and_names_of_files_are_not_interpreted(terminal, mod
         term = terminal("tui", *at(server), "--allow", "bash:*", rows=90, columns=100)
         term.wait_for("ready")
         term.type("look\r")
-        term.wait_for(lambda seen: "The end." in seen and "turn done" in seen)
+        term.wait_for(lambda seen: "The end." in seen and "done in" in seen)
         term.type("\x1b[1;5A\x1bf\x1b[1;5A\x1bf\x1b[1;5A\x1bf")  # unfold
         term.wait_for("[bold]loud[/bold]")
     check_output(term.raw)
@@ -133,7 +133,7 @@ def test_output_of_a_hundred_thousand_lines_is_shown_shortened_and_keys_still_wo
         term = terminal("tui", *at(server), "--allow", "bash:*", rows=40, columns=100)
         term.wait_for("ready")
         term.type("count\r")
-        term.wait_for(lambda seen: "The end." in seen and "turn done" in seen)
+        term.wait_for(lambda seen: "The end." in seen and "done in" in seen)
         term.type("\x1bf")
         term.type("\x1b[5~")
         term.type("still here")
