@@ -103,6 +103,8 @@ class LiveMessage:
 
     def _show(self, text: str) -> None:
         """Print sanitised text, and start a new section after each one that is complete."""
+        if not self.sections and not any(self._source):
+            text = text.lstrip("\n")  # as in the complete message, which must have the same sections
         *ends, rest = text.split("\n")
         for end in ends:
             line, self._line = "".join((*self._line, end)), []

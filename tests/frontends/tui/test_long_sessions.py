@@ -5,9 +5,19 @@ import time
 import pytest
 from tests.frontends.tui.tui_user import full_screen, say
 
-from ostler.core.events import Envelope, MessageDone, TextDelta, TurnEnded, TurnStarted
-from ostler.core.message import Message
+from ostler.core.events import (
+    Envelope,
+    MessageDone,
+    TextDelta,
+    ThoughtDelta,
+    ToolCalled,
+    ToolFinished,
+    TurnEnded,
+    TurnStarted,
+)
+from ostler.core.message import Message, ThoughtPart
 from ostler.core.prompt import TextContent
+from ostler.core.tools import Display, ToolCall, ToolResult
 from ostler.frontends.tui.strips import StripMaker
 from ostler.frontends.tui.transcript import model as model_module
 from ostler.frontends.tui.transcript.model import TranscriptModel
@@ -99,6 +109,81 @@ def test_resize_wraps_only_the_visible_part_of_a_long_message(monkeypatch, is_li
         rows = viewport.rows(30)
         assert 0 < len(rendered) < 4
         assert rows[0].strip.text.split()[:2] == top.split()[:2], "the line at the top stays"
+
+
+PARAGRAPHS = [f"paragraph {number} with *words* that are wrapped in a narrow window" for number in range(300)]
+
+
+@pytest.mark.req("TU-10")
+@pytest.mark.parametrize("start", ["", "\n\n\n\n\n"])
+@pytest.mark.parametrize("thought", ["", "Some\nreasoning."])
+@pytest.mark.parametrize("end", ["done", "interrupted"])
+@pytest.mark.parametrize("scrolled", [-10, -101, -400])
+def test_line_at_the_top_stays_when_the_message_ends(start, thought, end, scrolled):
+    model = make_model(stored(1))
+    text = start + "\n\n".join(PARAGRAPHS)
+    if thought:
+        model.apply(Envelope(1, 0.0, ThoughtDelta("m", thought)))
+    model.apply(Envelope(1, 0.0, TextDelta("m", text[:-2000])))
+    model.advance(everything=True)
+    viewport = Viewport(model)
+    viewport.rows(30)
+    viewport.scroll(scrolled)
+    top = viewport.rows(30)[0].strip.text
+    model.apply(Envelope(1, 0.0, TextDelta("m", text[-2000:])))
+    model.advance(everything=True)
+    assert viewport.rows(30)[0].strip.text == top, "the section at the top was completed"
+    if end == "done":
+        reasoning = [ThoughtPart(thought)] if thought else []
+        model.apply(Envelope(2, 0.0, MessageDone(Message("m", (*reasoning, TextContent(text))))))
+    else:
+        model.apply(Envelope(2, 0.0, TurnEnded("t", "cancelled")))
+    assert viewport.rows(30)[0].strip.text == top
+    assert not viewport.following
+
+
+@pytest.mark.req("TU-10")
+@pytest.mark.parametrize("scrolled", [-100, -101, -102, -103])
+def test_line_at_the_top_is_the_same_after_many_resizes(scrolled):
+    model = make_model([])
+    model.apply(Envelope(1, 0.0, TextDelta("m", "\n\n".join(PARAGRAPHS))))
+    model.advance(everything=True)
+    viewport = Viewport(model)
+    viewport.set_columns(30)
+    viewport.rows(30)
+    viewport.scroll(scrolled)
+    top = next(row.strip.text for row in viewport.rows(30) if row.strip.text.strip())
+    for columns in (*range(31, 120, 7), 30):
+        viewport.set_columns(columns)
+        viewport.rows(30)
+    assert next(row.strip.text for row in viewport.rows(30) if row.strip.text.strip()) == top
+
+
+@pytest.mark.req("TU-10")
+def test_folded_entry_stays_at_the_top():
+    model = make_model(stored(40))
+    output = "\n".join(f"output {number}" for number in range(100))
+    model.apply(Envelope(200, 0.0, ToolCalled(ToolCall("c", "bash", {"command": "seq"}))))
+    model.apply(Envelope(201, 0.0, ToolFinished(ToolResult("c", "ok", output, Display(output)))))
+    call = len(model.entries) - 1
+    model.apply(Envelope(202, 0.0, MessageDone(Message("m", (TextContent("\n\n".join(PARAGRAPHS)),)))))
+    model.toggle_fold(call)
+    viewport = Viewport(model)
+    viewport.rows(30)
+    viewport.scroll_to(call, 60)
+    assert "output 5" in viewport.rows(30)[0].strip.text
+    model.toggle_fold(call)
+    assert viewport.rows(30)[0].entry == call
+
+
+@pytest.mark.req("TU-10")
+def test_row_of_a_long_entry_is_shown():
+    model = make_model([])
+    model.apply(Envelope(2, 0.0, MessageDone(Message("m", (TextContent("\n\n".join(PARAGRAPHS)),)))))
+    viewport = Viewport(model)
+    viewport.rows(30)
+    viewport.scroll_to(0, 400)
+    assert any("paragraph 200 " in row.strip.text for row in viewport.rows(30))
 
 
 @pytest.mark.req("TU-10")

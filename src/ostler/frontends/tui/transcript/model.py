@@ -250,6 +250,12 @@ class TranscriptModel:
         """Return into how many sections an entry is divided; at least one. None is wrapped for this."""
         return len(self._sections(index))
 
+    def first_text_section(self, index: int) -> int:
+        """Return the number of the section with which the text of an entry starts."""
+        if self.entries[index].live:
+            return 0
+        return next((number for number, section in enumerate(self._sections(index)) if section.text), 0)
+
     def strips(self, index: int, section: int) -> list[Strip]:
         """Return the strips of a section of an entry for the current width."""
         entry = self.entries[index]

@@ -1,4 +1,4 @@
-"""Which rows of the transcript are visible. Only these are wrapped; the position is kept by entry, not by row."""
+"""Which rows of the transcript are visible. Only these are wrapped; the position is kept by text, not by row."""
 
 from typing import NamedTuple
 
@@ -36,6 +36,8 @@ class Viewport:
         self._model = model
         self.following = True
         self._place, self._row = START, 0
+        self._text_before = 0  # characters of the section before the first row, not counting spaces
+        self._first_text = 0  # the section of the entry with which its text starts
         self._height = 24
 
     @property
@@ -52,7 +54,7 @@ class Viewport:
             self.following = True
             return []
         if not self.following:
-            self._clamp()
+            self._find_top()
             visible = self._rows_from(self._place, self._row, height)
             if len(visible) == height and self._has_more_below(visible[-1]):
                 return visible
@@ -68,20 +70,27 @@ class Viewport:
                 return
             self._last_rows(self._height)
             self.following = False
+        else:
+            self._find_top()
         if count < 0:
             self._scroll_up(-count)
         else:
             self._scroll_down(count)
+        self._keep_top()
 
     def scroll_to(self, entry: int, row: int = 0) -> None:
         """Make a row of an entry the first visible one, with some rows before it."""
         self.following = False
-        self._place, self._row = Place(entry, 0), row
+        self._place, self._row = Place(entry, 0), 0
+        self._scroll_down(row)
         self._scroll_up(min(3, self._height // 4))
+        self._keep_top()
 
     def scroll_to_start(self) -> None:
         self.following = False
         self._place, self._row = START, 0
+        if self._model.entries:
+            self._keep_top()
 
     def follow(self) -> None:
         self.following = True
@@ -93,15 +102,26 @@ class Viewport:
         if self.following or not self._model.entries:
             self._model.columns = columns
             return
-        self._clamp()
-        before = _text_length(self._strips(self._place)[: self._row])
+        self._find_top()
         self._model.columns = columns
-        self._row = _row_at(self._strips(self._place), before)
+        self._find_top()
 
-    def _clamp(self) -> None:
-        """Stay in the transcript, if entries or sections were removed."""
+    def _keep_top(self) -> None:
+        """Remember the text at the top, to find it again after its section was wrapped or divided differently."""
+        self._text_before = _text_length(self._strips(self._place)[: self._row])
+        self._first_text = self._model.first_text_section(self._place.entry)
+
+    def _find_top(self) -> None:
+        """Find the row of the text at the top, or the nearest one if it was removed."""
         entry = min(self._place.entry, len(self._model.entries) - 1)
-        self._place = Place(entry, min(self._place.section, self._model.section_count(entry) - 1))
+        section, first_text = self._place.section, self._model.first_text_section(entry)
+        if section >= self._first_text:
+            section += first_text - self._first_text  # reasoning is shown before the text when the message is complete
+        self._first_text = first_text
+        self._place = Place(entry, min(section, self._model.section_count(entry) - 1))
+        strips = self._strips(self._place)
+        if self._row >= len(strips) or _text_length(strips[: self._row]) != self._text_before:
+            self._row = _row_at(strips, self._text_before)
 
     def _strips(self, place: Place) -> list[Strip]:
         return self._model.strips(*place)
