@@ -9,8 +9,8 @@ import time
 
 import pytest
 from tests.cli.test_acp_agent import Agent
-from tests.frontends.repl.conftest import Terminal
 from tests.frontends.server.server_client import Gate
+from tests.frontends.terminal import Terminal
 from tests.process_starter import Started
 from tests.remote_team import files_with
 from tests.serving import serving

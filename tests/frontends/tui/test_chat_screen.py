@@ -219,7 +219,7 @@ async def test_log_shows_the_newest_events(open_session):
         await user.press("f7")
         await user.type("go")
         await user.wait_for("Done.")
-        await user.wait_until(lambda: any("done in" in line for line in user.app.chat.query_one("#log").lines))
+        await user.wait_until(lambda: any("turn done" in line for line in user.app.chat.query_one("#log").lines))
 
 
 @pytest.mark.req("TU-3")
