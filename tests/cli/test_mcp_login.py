@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import subprocess
 import sys
 import urllib.error
@@ -81,7 +82,7 @@ def call(ostler):
 
 def browser(ostler):
     script = ostler.home / "browser"
-    script.write_text(f"#!{sys.executable}\n{BROWSER}\n")
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(BROWSER)} "$1"\n')
     script.chmod(0o700)
     return {"BROWSER": str(script)}
 

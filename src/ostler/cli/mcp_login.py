@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from ostler import __version__
@@ -75,7 +76,8 @@ def start_browser(address: str) -> None:
     if not command or not (named or has_screen) or shutil.which(command[0]) is None:
         return
     quiet = subprocess.DEVNULL
-    subprocess.Popen([*command, address], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+    with suppress(OSError):
+        subprocess.Popen([*command, address], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
 
 
 async def _read_pasted(problem: str) -> str:
