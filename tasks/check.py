@@ -3,13 +3,15 @@
 import subprocess
 import sys
 
+from tasks.test import WORKERS
+
 STEPS = (
     ("types", ["mypy"]),
     ("lint", ["ruff", "check", "--quiet"]),
     ("format", ["ruff", "format", "--check", "--quiet"]),
     ("phrases", ["tasks.phrases"]),
     ("layers", ["pytest", "-q", "tests/layers"]),
-    ("acceptance", ["tasks.ledger"]),
+    ("acceptance", ["tasks.ledger", *WORKERS]),
 )
 
 

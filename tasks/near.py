@@ -7,6 +7,7 @@ that names a changed module, and the contract tests if something changed that ba
 
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from tests.layers.test_layers import modules, package_of, targets
@@ -66,6 +67,7 @@ def importing_packages(graph: Mapping[str, set[str]], changed: set[str]) -> set[
     return {package_of(module) for module, imported in graph.items() if imported & named}
 
 
+@cache
 def _import_graph() -> dict[str, set[str]]:
     return {module: {target for _, target in targets(path.read_text("utf-8"))} for module, path in modules()}
 

@@ -1,19 +1,23 @@
 """`./run test`: run the fast test suite; other arguments are passed to pytest.
 
-`--slow` adds the slow tests. `--near` runs only the tests near the uncommitted changes, `--near --base REV` those near
-the changes of this branch since REV. Checks of the code's own form belong to `./run check`.
+`--slow` adds the slow tests and gives property tests their full length; `--sample` runs only one case of each slow
+test. `--near` runs only the tests near the uncommitted changes, `--near --base REV` those near the changes of this
+branch since REV. `./run check` runs the checks of the code's own form and the acceptance tests.
 
 If a few tests fail in a full run, they are run again one by one, because tests can fail on a busy machine.
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 LAST_FAILED = Path(".pytest_cache/v/cache/lastfailed")
+ACCEPTANCE = "tests/acceptance"
 MAX_RERUNS = 12  # more failures mean a broken change, not a busy machine
+MARKS = {"fast": "not slow", "sample": "slow", "slow": ""}  # tier: the tests that it selects
 FAILED = 1  # exit status of pytest
 WORKERS = ["-n", "3", "--dist", "worksteal"]  # one more than the cores: tests wait for processes a third of their time
 
@@ -21,26 +25,28 @@ WORKERS = ["-n", "3", "--dist", "worksteal"]  # one more than the cores: tests w
 def main(arguments: list[str]) -> int:
     """Run pytest, then the failed tests once more if there are few. Return pytest's exit status."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` ignores it, also in child processes
-    pytest_arguments = _select_near([argument for argument in arguments if argument != "--slow"])
+    tier = next((tier for tier in MARKS if f"--{tier}" in arguments), "fast")
+    pytest_arguments = _select_near([argument for argument in arguments if argument != f"--{tier}"])
     if pytest_arguments is None:
         return 0
-    selection = _select_marks(pytest_arguments, slow="--slow" in arguments)
+    selection = _select_tests(pytest_arguments, tier)
     workers = [] if any(argument.startswith("-n") for argument in pytest_arguments) else WORKERS
-    code = _pytest(*selection, *workers, *pytest_arguments)
-    if code != FAILED or arguments or len(json.loads(LAST_FAILED.read_bytes())) > MAX_RERUNS:
+    code = _pytest(tier, *selection, *workers, *pytest_arguments)
+    if code != FAILED or pytest_arguments or len(json.loads(LAST_FAILED.read_bytes())) > MAX_RERUNS:
         return code
     sys.stdout.write(
         "\n── running the failed tests again, one by one; a test that passes now is not reliable and should be fixed\n"
     )
     sys.stdout.flush()
-    return _pytest(*selection, "-n", "0", "--last-failed", "--last-failed-no-failures=none", "-v")
+    return _pytest(tier, *selection, "-n", "0", "--last-failed", "--last-failed-no-failures=none", "-v")
 
 
-def _select_marks(arguments: list[str], *, slow: bool) -> list[str]:
-    """Return the option that leaves out slow tests and, unless folders or files are named, checks of form."""
+def _select_tests(arguments: list[str], tier: str) -> list[str]:
+    """Return the options that select the tests of a tier; unless tests are named, without those of `./run check`."""
     names_tests = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
-    left_out = [*([] if slow else ["not slow"]), *([] if names_tests else ["not form"])]
-    return ["-m", " and ".join(left_out)] if left_out else []
+    marks = [mark for mark in (MARKS[tier], "" if names_tests else "not form") if mark]
+    options = ["-m", " and ".join(marks)] if marks else []
+    return options if names_tests else [*options, "--ignore", ACCEPTANCE]
 
 
 def _select_near(arguments: list[str]) -> list[str] | None:
@@ -63,8 +69,10 @@ def _select_near(arguments: list[str]) -> list[str] | None:
     return rest if found is None else [*rest, *found] if found else None
 
 
-def _pytest(*arguments: str) -> int:
-    return subprocess.run([sys.executable, "-m", "pytest", *arguments], check=False).returncode
+def _pytest(tier: str, *arguments: str) -> int:
+    environment = {**os.environ, "OSTLER_TESTS_TIER": tier}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling the tests in every process takes a third of a run
+    return subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -14,8 +14,10 @@ from typing import NamedTuple
 import pytest
 from tests.certificates import Certificates
 from tests.process_starter import Started
+from tests.tiers import TIER, mark_slow_cases, select_sample
 
 from ostler.testing.model_server import ScriptedModelServer, ScriptedReply
+from ostler.testing.zero_server import ScriptedZeroServer
 
 INHERITED_VARIABLES = ("PATH", "TMPDIR")
 
@@ -60,6 +62,16 @@ class Ostler:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
         return Outcome(stdout, stderr, process.returncode)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the slow cases of tests, and select a sample of the slow tests for `./run test --sample`."""
+    mark_slow_cases(items)
+    if TIER == "sample":
+        sample = select_sample(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in sample])
+        items[:] = sample
 
 
 @pytest.fixture
@@ -141,3 +153,23 @@ def client(tmp_path):
     client = Ostler(folder)
     (client.home / ".ostler").mkdir()
     return client
+
+
+@pytest.fixture
+def zero(ostler, models):
+    """`with zero(answer, …) as server: server.run("prompt")` runs prompts against a scripted Agent Zero server."""
+
+    @contextmanager
+    def serve(*answers, **options):
+        server = ScriptedZeroServer(list(answers), **options)
+        models.wait(server.__aenter__())
+        env = {"AGENTZERO_API_URL": server.api_url, "AGENTZERO_CONTEXT": "0"}
+        server.run = lambda *args, **more: ostler("zero", "run", *args, env=env | more.pop("env", {}), **more)
+        try:
+            yield server
+        except BaseException as error:
+            models.wait(server.__aexit__(type(error), error, None))
+            raise
+        models.wait(server.__aexit__(None, None, None))
+
+    return serve

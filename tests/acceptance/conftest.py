@@ -4,12 +4,8 @@ Such a scenario has `@pytest.mark.missing("what")` and raises NotImplementedErro
 the test with the `ostler` fixture and remove the mark. A marked test that passes or fails differently is an error.
 """
 
-from contextlib import contextmanager
-
 import pytest
 from tests.frontends.terminal import Terminal
-
-from ostler.testing.zero_server import ScriptedZeroServer
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,23 +32,3 @@ def terminal(ostler):
     yield start
     for opened in terminals:
         opened.close()
-
-
-@pytest.fixture
-def zero(ostler, models):
-    """`with zero(answer, …) as server: server.run("prompt")` runs prompts against a scripted Agent Zero server."""
-
-    @contextmanager
-    def serve(*answers, **options):
-        server = ScriptedZeroServer(list(answers), **options)
-        models.wait(server.__aenter__())
-        env = {"AGENTZERO_API_URL": server.api_url, "AGENTZERO_CONTEXT": "0"}
-        server.run = lambda *args, **more: ostler("zero", "run", *args, env=env | more.pop("env", {}), **more)
-        try:
-            yield server
-        except BaseException as error:
-            models.wait(server.__aexit__(type(error), error, None))
-            raise
-        models.wait(server.__aexit__(None, None, None))
-
-    return serve

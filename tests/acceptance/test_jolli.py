@@ -695,8 +695,14 @@ def test_trace_id_is_in_both_logs(team, client):
     team.script(calls([("read", {"path": "a.txt"})]), text("done"))
     assert team.run(client, "go").code == 0
     session = team.sessions()[0]["sessionId"]
-    log = (team.ostler.home / ".ostler" / "server" / "log.jsonl").read_text()
-    ours = [line for line in map(json.loads, log.splitlines()) if line.get("session") == session and line.get("trace")]
+    file = team.ostler.home / ".ostler" / "server" / "log.jsonl"
+    while not file.exists() or '"turn ended"' not in file.read_text():  # it is written by a thread of the server
+        time.sleep(0.01)
+    ours = [
+        line
+        for line in map(json.loads, file.read_text().splitlines())
+        if line.get("session") == session and line.get("trace")
+    ]
     (trace,) = {line["trace"] for line in ours}
     assert {line["text"] for line in ours} >= {"tool call"}
     assert f"trace={trace}" in (client.home / ".ostler" / "logs" / "ostler.log").read_text()

@@ -3,8 +3,9 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.http.body import ChunkedBody, CloseDelimitedBody, FixedLengthBody, FramingError, make_body
 
@@ -19,7 +20,7 @@ def read(body, *reads: bytes) -> bytes:
     st.sampled_from([b"", b"x-trailer: 1\r\n", b"a: b\r\nc: d\r\n"]),
     st.lists(st.integers(0, 400), max_size=6),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_chunks_split_anywhere(chunks, extension, trailers, cuts):
     data = (
         b"".join(b"%x%s\r\n%s\r\n" % (len(chunk), extension, chunk) for chunk in chunks) + b"0\r\n" + trailers + b"\r\n"

@@ -4,8 +4,9 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.http.sse import EventTooLongError, SseSplitter
 
@@ -59,7 +60,7 @@ def test_events(stream, events):
     st.lists(st.integers(0, 200), max_size=6),
 )
 @example([b"data: a", b"", b"data: a"], [b"\n"] * 12, [9, 10])
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_any_split_gives_the_same_events(lines, ends, cuts):
     stream = b"".join(line + end for line, end in zip(lines, ends, strict=False))
     offsets = sorted({min(cut, len(stream)) for cut in cuts} | {0, len(stream)})

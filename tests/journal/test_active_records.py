@@ -1,8 +1,9 @@
 """Active records: everything except what reverts removed, also when a revert is itself reverted."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.core.events import Envelope, Renamed, Reverted
 from ostler.core.session_view import latest_event
@@ -57,7 +58,7 @@ def active_by_definition(records, count):
 steps = st.lists(st.tuples(st.integers(1, 3), st.none() | st.integers(0, 40)), max_size=16)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(steps)
 def test_matches_the_definition_and_grows_with_the_records(gaps):
     seq, records, stored = 0, [], ListRecords()

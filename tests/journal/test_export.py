@@ -5,9 +5,10 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.journal.samples import SECRET, save_session, turn
+from tests.tiers import examples
 
 from ostler.core.errors import UsageError
 from ostler.core.events import Reverted, SessionOpened, ToolFinished
@@ -115,7 +116,7 @@ texts = st.text(max_size=60) | st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(texts, min_size=9, max_size=9))
 def test_message_text_never_becomes_markup(parts):
     call = ToolCall(parts[0], parts[1], {parts[2]: parts[3]})

@@ -10,8 +10,9 @@ import sys
 import zlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.core.errors import JournalError
 from ostler.core.events import Envelope, Renamed, ToolCalled, ToolFinished, UnknownEvent
@@ -96,7 +97,7 @@ def sample(tmp_path_factory):
     return fill(tmp_path_factory.mktemp("sample"), 4).read_bytes()
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(data=st.data())
 def test_flipped_byte_loses_at_most_two_records_and_invents_none(sample, tmp_path_factory, data):
     """Two are lost if the byte is the newline between them."""
@@ -110,7 +111,7 @@ def test_flipped_byte_loses_at_most_two_records_and_invents_none(sample, tmp_pat
     assert damage or len(found) == 4
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(garbage=st.lists(st.binary(max_size=200) | st.sampled_from([b'{"v":1,"seq":', b"\n", b"\0" * 50]), max_size=8))
 def test_garbage_is_skipped(sample, tmp_path_factory, garbage):
     path = tmp_path_factory.mktemp("garbage") / JOURNAL_NAME

@@ -5,8 +5,9 @@ import sys
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.knowledge.frontmatter import MAX_DEPTH, MAX_HEAD_LENGTH, parse_markdown
 
@@ -128,7 +129,7 @@ values = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_si
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.dictionaries(st.sampled_from(["a", "b-c", "D_e", "f1"]), values, max_size=3))
 def test_plain_parser_agrees_with_yaml(fields):
     head = "\n".join(f"{name}: {value}" for name, value in fields.items())

@@ -4,9 +4,10 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model_helpers import BASH, READ, make_request
+from tests.tiers import examples
 
 from ostler.core.message import CallPart, Message, ThoughtPart
 from ostler.core.prompt import EmbeddedResource, ImageContent, ResourceLink, TextContent
@@ -136,7 +137,7 @@ values = st.recursive(
 
 @pytest.mark.req("MD-4")
 @given(st.dictionaries(st.text(st.characters(codec=None), max_size=4), values, max_size=3))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_any_arguments_are_sent_as_valid_json(arguments):
     def reject(constant):
         raise AssertionError(f"{constant} is not JSON")

@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model_helpers import make_request
+from tests.tiers import examples
 
 from ostler.http.body import ChunkedBody
 from ostler.http.sse import SseSplitter
@@ -105,7 +106,7 @@ def test_merged_events_equal_single_events(api, events):
 
 
 @pytest.mark.req("MD-4")
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(
         st.sampled_from([*PLAIN[:9], *THOUGHTS[:2], *PARTIAL_ESCAPES[-3:], *EXTRA_KEYS[:3], *SURROGATES[:2], ERROR]),

@@ -7,8 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.core.tools import ToolSpec
 from ostler.models.dialects.call_json import TextCall
@@ -87,6 +88,7 @@ def test_each_answer_of_the_corpus(style):
 
 @pytest.mark.req("MD-6")
 @pytest.mark.parametrize("style", BY_STYLE)
+@pytest.mark.sampled(every=5)
 def test_any_split_of_the_corpus_gives_the_same(style):
     for case in BY_STYLE[style]:
         text = case["text"]
@@ -132,7 +134,7 @@ PARTS = st.sampled_from(
 
 
 @pytest.mark.req("MD-6")
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(PARTS, max_size=25), st.lists(st.integers(0, 200), max_size=8))
 def test_any_chunking_gives_the_same(parts, cuts):
     text = "".join(parts)
@@ -142,7 +144,7 @@ def test_any_chunking_gives_the_same(parts, cuts):
     assert find_calls(text) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.text(st.sampled_from("<>{}[]`\"'\n =/abtool_cnamerfunci:,"), max_size=80))
 def test_text_without_calls_is_unchanged(text):
     found = find_calls(text)

@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model_helpers import collect, of_type, text_of
+from tests.tiers import examples
 
 from ostler.core.errors import BackendError
 from ostler.models.loose_json import LooseJsonError
@@ -52,7 +53,7 @@ def test_only_an_incomplete_escape_is_removed(end, kept):
     assert parse_truncated(b'{"a": "0' + end.encode()) == {"a": "0" + kept}
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.dictionaries(st.text(max_size=3), VALUES, min_size=1, max_size=3), st.data())
 def test_any_object_can_be_truncated_anywhere(value, data):
     text = json.dumps(value)

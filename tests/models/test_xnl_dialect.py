@@ -4,9 +4,10 @@ import json
 from typing import ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model_helpers import BASH, READ, collect, make_request, of_type, text_of
+from tests.tiers import examples
 
 from ostler import xnl
 from ostler.core.message import CallPart, Message
@@ -270,7 +271,7 @@ def test_blocks(name):
         assert parse([answer[:index], answer[index:]]) == chunks
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(
         st.sampled_from(
@@ -376,7 +377,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.dictionaries(st.text(max_size=8), VALUES, max_size=4),
     st.sampled_from(["read", "server.tool", "my-server.do-it", "a.b.c"]),

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.policy.shell import analyse
 
@@ -197,6 +198,7 @@ def lowest_rank(command: str, context: str) -> int:
 
 @pytest.mark.req("SH-5")
 @pytest.mark.parametrize("context", CONTEXTS)
+@pytest.mark.sampled(every=3)
 def test_verdict_is_not_lower_in_a_context(context):
     lowered = [
         (command, wrapped)
@@ -208,7 +210,7 @@ def test_verdict_is_not_lower_in_a_context(context):
 
 @pytest.mark.req("SH-5")
 @given(command=st.sampled_from(COMMANDS), outer=st.sampled_from(list(CONTEXTS)), inner=st.sampled_from(list(CONTEXTS)))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_verdict_is_not_lower_in_two_contexts(command, outer, inner):
     once = CONTEXTS[inner](command)
     assume(outer != "make" or "\n" not in once)  # a recipe has one line
@@ -224,6 +226,7 @@ def test_harmless_commands_stay_ordinary(context):
 
 @pytest.mark.req("SH-5")
 @pytest.mark.parametrize("context", sorted(set(CONTEXTS) - {"uv run", "docker"}))  # they run the project's own programs
+@pytest.mark.sampled(every=3)
 def test_unknown_programs_need_approval_in_every_context(context):
     assert verdict(CONTEXTS[context]("frobnicate x")) == "confirm"
 

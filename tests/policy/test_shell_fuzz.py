@@ -4,8 +4,9 @@ import os
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.policy.shell import analyse
 
@@ -31,13 +32,13 @@ def check(line):
 
 
 @given(st.text(max_size=120))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_any_text_gets_a_verdict(line):
     check(line)
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=40).map("".join))
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_any_token_sequence_gets_a_verdict(line):
     check(line)
 
@@ -46,7 +47,7 @@ def test_any_token_sequence_gets_a_verdict(line):
     st.text(max_size=80),
     st.sampled_from(["sed", "awk", "python3 -c", "perl -e", "node -e", "sqlite3 x", "eval", "make --eval"]),
 )
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_any_code_gets_a_verdict(text, program):
     check(f"{program} '" + text.replace("'", "'\\''") + "'")
 

@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.rendering.markdown import render_markdown
 from ostler.rendering.message_stream import MessageRenderer
@@ -26,7 +27,9 @@ def rendered(text):
         ("### `code` and **more**", ["code and more"]),
         ("#no heading", ["#no heading"]),
         ("- one\n* two\n  + three", ["• one", "• two", "  • three"]),
-        ("- [x] done", ["• [x] done"]),
+        ("- [x] done\n* [ ] open\n- [y] x", ["[x] done", "[ ] open", "• [y] x"]),
+        ("***both*** ~~gone~~ _it_ `_x_`", ["both gone it _x_"]),
+        ("snake_case_name __init__ _one_two ~/x ~ 5", ["snake_case_name __init__ _one_two ~/x ~ 5"]),
         ("1. one", ["1. one"]),
         ("a **b** *c* `d*e*` f", ["a b c d*e* f"]),
         ("2*3*4 and a_b_c", ["2*3*4 and a_b_c"]),
@@ -41,6 +44,8 @@ def rendered(text):
             "| a | b |\n|---|---|\n| long cell | x |\nafter",
             ["a         │ b", "──────────┼──", "long cell │ x", "after"],
         ),
+        ("| [a](b) | c |\n|-|-|\n| d | e |", ["a │ c", "──┼──", "d │ e"]),
+        ("| a | c |\n|-|-|\n| [d](e) | f |", ["a     │ c", "──────┼──", "d (e) │ f"]),
         ("| 名前 | b |\n|-|-|\n| x | y |", ["名前 │ b", "─────┼──", "x    │ y"]),
         ("| a |\n| b |", ["| a |", "| b |"]),
         ("| a | b |\n|--|--|\n| only |\n| 1 | 2 | 3 |", ["a    │ b │", "─────┼───┼──", "only │   │", "1    │ 2 │ 3"]),
@@ -65,7 +70,7 @@ def test_code_is_highlighted_by_language():
 
 
 @pytest.mark.req("CL-6")
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(st.sampled_from(["# h", "- i `c`", "|a|b|", "|-|-|", "```", "x **b", "> q", "", "plain"]), min_size=1),
     st.lists(st.integers(1, 7), max_size=30),

@@ -6,8 +6,9 @@ import time
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.settings.jsonc_document import JsoncDocument, blank_comments, decode_text
 from ostler.settings.jsonc_parser import MAX_DEPTH, JsoncSyntaxError, TextPosition, parse_jsonc
@@ -216,7 +217,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(value=VALUES, ascii_only=st.booleans(), indent=st.sampled_from([None, 2]))
 def test_full_parser_agrees_with_fast_parser(value: object, ascii_only: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
@@ -224,14 +225,14 @@ def test_full_parser_agrees_with_fast_parser(value: object, ascii_only: bool, in
     assert JsoncDocument("f", text).value == value
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(value=VALUES)
 def test_comments_and_commas_do_not_change_the_value(value: object) -> None:
     text = json.dumps(value, indent=1).replace("\n", " // x\n/* , ] */")
     assert JsoncDocument("f", text).value == value
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     text=st.text(alphabet='{}[]",:/* \n\\u1e-truefalsn\x00é', max_size=30)
     | st.text(alphabet='[]{}",:1/* \n', max_size=14)

@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import inspect as types
+from tests.tiers import examples
 
 from ostler.settings.json_schema import field_descriptions
 from ostler.settings.jsonc_document import JsoncDocument
@@ -231,7 +232,7 @@ def values(kind: types.Type) -> st.SearchStrategy[object]:
     return st.one_of(valid, valid, valid, valid, invalid)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(value=values(types.type_info(ConfigFile)))
 def test_config_is_usable_exactly_if_it_has_no_errors(value: object) -> None:
     validated = validate(value)

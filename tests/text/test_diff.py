@@ -5,8 +5,9 @@ import subprocess
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.text.diff import unified_diff, word_diff
 from ostler.text.matching import matching_blocks
@@ -63,7 +64,7 @@ def test_line_feed_in_a_path_is_escaped():
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(TEXTS, TEXTS)
 def test_git_can_apply_the_diff(tmp_path_factory, before, after):
     folder = tmp_path_factory.mktemp("apply")
@@ -155,7 +156,6 @@ def test_word_diff_contains_both_lines(old, new):
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d\n", "e"]), max_size=40).map("".join)
 
 
-@settings(deadline=None)
 @given(LINES, LINES, st.integers(0, 60))
 def test_truncated_diff_is_the_start_of_the_full_diff(before, after, max_lines):
     full, truncated = unified_diff(before, after, "f"), unified_diff(before, after, "f", max_lines=max_lines)

@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.text.redact import DEFAULT_KEYS, REDACTION_MARKER, Redactor, is_sensitive_file
 from ostler.text.secret_masker import MASK_MARKER, SecretMasker
@@ -245,7 +246,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(FRAGMENTS, max_size=14).map("".join))
 def test_redaction_of_any_text_is_idempotent(text):
     once = REDACTOR.redact(text)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.tiers import amount
 
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.errors import ToolError
@@ -16,7 +17,8 @@ from ostler.policy.verdict import Policy, evaluate_permission, evaluate_read_onl
 from ostler.processes import bubblewrap, landlock
 from ostler.testing.session_fixture import open_test_session
 from ostler.tools.bash import BashParams, BashTool
-from ostler.workspace.session_workspace import CREDENTIAL_PATHS, SessionShell, SessionWorkspace
+from ostler.workspace.home_paths import CREDENTIAL_PATHS
+from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
 from ostler.workspace.write_denials import mentions_denied_write
 
 pytestmark = pytest.mark.req("PM-11")
@@ -102,6 +104,22 @@ async def test_answer_for_the_session_covers_the_next_writable_run(chat, tmp_pat
     (tmp_path / "out").unlink()
     assert (await chat.call("make")).status == "ok"
     assert (tmp_path / "out").exists() and len(chat.asked) == 1
+
+
+@pytest.mark.req("SH-8")
+async def test_file_of_the_home_is_readable_after_its_approval(tmp_path, monkeypatch):
+    home, folder = tmp_path / "home", tmp_path / "home" / "work"
+    folder.mkdir(parents=True)
+    for name in ("first.md", "second.md"):
+        (home / name).write_text(f"text of {name}")
+    monkeypatch.setenv("HOME", str(home))
+    chat = await open_chat(folder)
+    assert "text of first.md" in (await chat.call("cat ~/first.md", ALLOW)).for_model
+    assert "text of second.md" in (await chat.call("cat ~/s*.md", ALLOW)).for_model
+    assert (await chat.call("cat ~/first.md", DENY)).status == "denied"
+    result = await chat.call('python3 -c \'import os; print(open(os.environ["HOME"] + "/first.md").read())\'')
+    assert "text of" not in result.for_model
+    await chat.session.aclose()
 
 
 async def test_model_can_ask_for_a_writable_workspace(chat, tmp_path):
@@ -242,7 +260,7 @@ async def test_interactive_session_is_never_stricter_than_a_run_without_a_person
     commands = [line for line in lines if line.strip() and not line.startswith("#")]
     assert len(commands) > 500
     passed = 0
-    for command in commands[::3]:
+    for command in commands[:: amount(12, slow=3)]:
         try:
             permission = await BashTool().permission(BashParams(command=command), workspace)
         except ToolError:  # refused in both kinds of sessions
@@ -251,7 +269,7 @@ async def test_interactive_session_is_never_stricter_than_a_run_without_a_person
             passed += 1
             verdict = evaluate_permission(permission, interactive)
             assert verdict.action == "allow" or evaluate_read_only(permission, interactive), command
-    assert passed > 100
+    assert passed > 30
     await workspace.aclose()
 
 

@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.app.tool_host import builtin_tools, other_tools
 from ostler.core.display import DisplayText
@@ -147,7 +148,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_valid_json_is_parsed_without_notes(value):
     reader = LenientJsonReader(json.dumps(value))
     assert reader.read_value() == value
@@ -155,7 +156,7 @@ def test_valid_json_is_parsed_without_notes(value):
 
 
 @given(st.dictionaries(st.sampled_from(["path", "line", "limit", "x"]), JSON, max_size=3), st.data())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_corrupted_arguments_are_repaired_or_rejected(tools, value, data):
     text = json.dumps(value)
     at = data.draw(st.integers(0, len(text)))

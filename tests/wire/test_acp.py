@@ -5,8 +5,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.wire import acp, acp_requests, acp_updates
 from ostler.wire.acp_decode import decode_lenient
@@ -120,7 +121,7 @@ NAMES = ["toolCallId", "content", "locations", "entries", "availableCommands", "
 
 
 @given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(NAMES), JSON | st.lists(JSON)))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_any_update_can_be_decoded(kind, fields):
     update = decode_update({**fields, "sessionUpdate": kind})
     assert not isinstance(update, UnknownUpdate)

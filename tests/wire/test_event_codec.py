@@ -5,8 +5,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.core import events
 from ostler.core.display import Display, DisplayChecklist, DisplayDiff, DisplayFields, DisplayText
@@ -128,7 +129,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(EXAMPLES), st.text(), json_values)
 def test_round_trip(event, text, value):
     """Any text and JSON in an event survives a round trip."""

@@ -4,8 +4,9 @@ import asyncio
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.wire.jsonrpc import (
     ACP_CANCEL,
@@ -266,6 +267,7 @@ LINES = {
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 @pytest.mark.parametrize("chunk", [1000, 65_536, 100_000_000])
 @pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.sampled
 async def test_middle_of_a_response_that_is_too_large_is_left_out(line, chunk, ascii_only):
     wire = PeerFixture()
     limit = {"max_response_bytes": 2_000_000, "shorten": True}
@@ -317,7 +319,7 @@ async def test_mirror_receives_lines_unchanged():
 
 
 @given(st.lists(st.binary(max_size=30)), st.integers(1, 9))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_lines_do_not_depend_on_chunks(parts, size):
     data = b"\n".join(part.replace(b"\n", b"") for part in parts)
     splitter, found = LineSplitter(), []

@@ -2,8 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.core.errors import PathError
 from ostler.workspace.encodings import DAMAGED_UTF8, decode, detect
@@ -106,7 +107,7 @@ def test_unusual_texts_are_utf8(raw):
     assert detect(raw).encoding == "utf-8"
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.binary(max_size=400))
 def test_detection_is_deterministic_and_never_fails(raw):
     text_encoding = detect(raw)

@@ -10,8 +10,9 @@ import threading
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.core.errors import PathError, UsageError
 from ostler.workspace import openat2
@@ -272,7 +273,7 @@ PATHS = st.builds(
 
 
 @pytest.mark.req("FS-2", "FS-3")
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=PATHS | st.text(max_size=20))
 async def test_random_paths_stay_inside(workspace, dirs, path):
     if not (dirs.root / "out").is_symlink():

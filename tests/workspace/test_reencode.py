@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.core.errors import PathError
 from ostler.workspace.encodings import DAMAGED_UTF8, TextEncoding, decode, detect
@@ -33,6 +34,7 @@ def sample_text(text_encoding: TextEncoding, newline: str | None, final: bool) -
 @pytest.mark.parametrize("final", [True, False], ids=["final", "no final"])
 @pytest.mark.parametrize("newline", NEWLINES.values(), ids=NEWLINES.keys())
 @pytest.mark.parametrize("text_encoding", ENCODINGS, ids=lambda e: f"{e.encoding}{'+bom' if e.bom else ''}")
+@pytest.mark.sampled
 def test_bytes_outside_change_are_identical(text_encoding, newline, final):
     text = sample_text(text_encoding, newline, final)
     raw = text_encoding.bom_bytes + text.encode(text_encoding.encoding)
@@ -67,7 +69,7 @@ def test_alternative_byte_sequences_are_kept(encoding):
 
 
 @pytest.mark.req("FS-5")
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data(), st.sampled_from(ENCODINGS))
 def test_any_change_affects_only_its_span(data, text_encoding):
     text = sample_text(text_encoding, data.draw(st.sampled_from(list(NEWLINES.values()))), data.draw(st.booleans()))

@@ -9,8 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.workspace.checkpoints import Checkpoints
 
@@ -65,7 +66,7 @@ TURNS = given(st.lists(ACTIONS, max_size=12), st.lists(ACTIONS, min_size=1, max_
 
 
 @pytest.mark.req("EN-13")
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @TURNS
 def test_two_turns_are_undone_and_redone_in_order(initial, one, two):
     check_undo_and_redo(initial, one, two)
@@ -73,7 +74,7 @@ def test_two_turns_are_undone_and_redone_in_order(initial, one, two):
 
 @pytest.mark.slow
 @pytest.mark.req("EN-13")
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @TURNS
 def test_many_turns_are_undone_and_redone_in_order(initial, one, two):
     check_undo_and_redo(initial, one, two)

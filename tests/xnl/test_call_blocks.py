@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.xnl.call_blocks import BadCall, FoundCall, calls, read_block, results_block
 from ostler.xnl.json_form import to_json
@@ -127,7 +128,7 @@ def test_results_block():
     )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.lists(
         st.tuples(
@@ -154,7 +155,7 @@ FRAGMENTS = [
 ]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.sampled_from([*FRAGMENTS, "A.b({", "})", "<", ">", "x", "\n"]), max_size=15).map("".join))
 def test_calls_never_raises(text):
     for entry in calls(text):

@@ -5,8 +5,9 @@ from pathlib import Path
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.xnl.call_expressions import MAX_LENGTH, CallExpression, parse_call
 from ostler.xnl.errors import CallError
@@ -192,7 +193,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.dictionaries(st.text(), JSON_VALUES, max_size=4), st.booleans())
 def test_any_json_is_accepted(arguments, escaped):
     written = json.dumps(arguments, ensure_ascii=escaped)
@@ -206,7 +207,7 @@ TOKENS = (
 )
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(st.lists(st.sampled_from(TOKENS.split("|")), max_size=25).map("".join), st.booleans())
 def test_any_code_is_a_call_or_an_error(code, wrapped):
     try:

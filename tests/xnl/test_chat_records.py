@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.xnl.chat_records import ChatRecord, read_records, write_record
 from ostler.xnl.errors import XnlError
@@ -26,7 +27,7 @@ def test_fields_keep_their_order():
     assert write_record("user", {"z": 1, "a": "x"}) == '<user {\n  z = 1\n  a = "x"\n}>\n'
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(
         st.tuples(

@@ -5,8 +5,9 @@ from pathlib import Path
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.xnl.errors import XnlError
 from ostler.xnl.json_form import to_json
@@ -233,7 +234,7 @@ TOKENS = (
 )
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(st.lists(st.sampled_from(TOKENS.split("|")), max_size=30).map("".join))
 def test_any_text_is_a_tree_or_an_error(text):
     try:

@@ -4,8 +4,9 @@ from itertools import pairwise
 from time import process_time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.xnl.scanner import MarkedBlock, UnclosedBlock, VisibleText, XnlScanner, scan
 
@@ -74,7 +75,7 @@ def test_scan(text, parts):
     assert feed_all(text) == parts
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(text=texts, data=st.data())
 @example(text="!unquote_start a !unquote_end!quote_start!quote_end", data=None)
 def test_chunking_makes_no_difference(text, data):
@@ -84,7 +85,7 @@ def test_chunking_makes_no_difference(text, data):
     assert feed_all(chunks) == join_text(scan(text))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(texts)
 def test_nothing_is_lost(text):
     markers = {"unquote": ("!unquote_start", "!unquote_end"), "quote": ("!quote_start", "!quote_end")}
@@ -95,7 +96,7 @@ def test_nothing_is_lost(text):
     assert "".join(parts) == text
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(texts)
 def test_only_a_partial_marker_is_held_back(text):
     """After every character, the text held back is an open block or may become a marker."""

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.xnl.errors import XnlError
 from ostler.xnl.json_form import from_json
@@ -73,7 +74,7 @@ def test_stringify_vector(vector):
     assert format(node, pretty=True) == vector["pretty2"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(nodes=st.lists(elements, max_size=2))
 def test_written_trees_can_be_parsed(nodes):
     for style in STYLES:

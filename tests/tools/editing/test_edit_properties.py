@@ -1,8 +1,9 @@
 """Property tests of edits: only the matched text changes."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.core.errors import ToolError
 from ostler.tools.editing.replacement import Replacement
@@ -32,7 +33,7 @@ def text_and_part(draw):
     return text, draw(st.sampled_from([part, draw(TEXTS)]))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(text_and_part(), TEXTS)
 def test_only_the_requested_text_is_replaced(pair, new):
     text, old = pair
@@ -50,7 +51,7 @@ def test_only_the_requested_text_is_replaced(pair, new):
     assert len(result.text) >= len(text) - (span.end - span.start)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(text_and_part(), TEXTS)
 def test_exact_edit_without_crs_equals_str_replace(pair, new):
     text, old, new = (part.replace("\r", "") for part in (*pair, new))
@@ -64,7 +65,7 @@ def test_exact_edit_without_crs_equals_str_replace(pair, new):
         assert apply_replacements("f", text, [Replacement(old, new)]).text == text.replace(old, new)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(text_and_part(), TEXTS)
 def test_consistent_line_endings_stay_consistent(pair, new):
     text, old = (part.replace("\r\n", "\n").replace("\r", "").replace("\n", "\r\n") for part in pair)
@@ -80,7 +81,7 @@ def test_consistent_line_endings_stay_consistent(pair, new):
         assert "\n" not in result.text.replace("\r\n", "")
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(text_and_part())
 def test_round_trip(pair):
     text, old = (part.replace("\r\n", "\n").replace("\r", "").replace("\n\n", "\r\n") for part in pair)

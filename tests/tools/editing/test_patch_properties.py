@@ -4,8 +4,9 @@ from collections import Counter
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.core.errors import ToolError
 from ostler.text.diff import unified_diff
@@ -52,7 +53,7 @@ def reversed_hunk(hunk: Hunk) -> Hunk:
     return msgspec.structs.replace(hunk, lines=tuple(lines), start=None)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(changes())
 def test_round_trip(pair):
     before, after = pair
@@ -62,7 +63,7 @@ def test_round_trip(pair):
     assert apply_hunks("f", after, hunks_of(after, before)).text == before
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(changes(), st.integers(1, 500))
 def test_wrong_line_numbers_never_remove_other_lines(pair, wrong):
     before, after = pair
@@ -78,7 +79,7 @@ def test_wrong_line_numbers_never_remove_other_lines(pair, wrong):
         assert removed_lines(before, result) <= sum(line.sign == "-" for hunk in hunks for line in hunk.lines)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(changes())
 def test_reversed_hunk_undoes_the_change(pair):
     before, after = pair
@@ -91,7 +92,7 @@ def test_reversed_hunk_undoes_the_change(pair):
     assert sorted(lines_of(back.text)) == sorted(lines_of(before))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(alphabet="+- @\\ab\n/\r*`d", max_size=120))
 def test_any_text_is_parsed_or_rejected(text):
     for patch in (text, f"--- a/f\n+++ b/f\n@@ -1 +1 @@\n{text}", f"*** Begin Patch\n*** Update File: f\n{text}"):

@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.wire.agent_zero.answer_reader import AnswerReader
 
@@ -43,7 +44,11 @@ CASES = [
     (b'"text"', JSON, ["text"]),
     (b"bare text", "text/plain", ["bare text"]),
     (b"bare text\nin two lines", NONE, ["bare text\nin two lines"]),
-    (b"<html>x</html>", "text/html", ["<html>x</html>"]),
+    (b"<html>x</html>", "text/plain", ["<html>x</html>"]),
+    (b"<html>x</html>", "text/html", []),
+    (b'{"a": 1}', "text/html", [{"a": 1}]),
+    (b'data: {"a": 1}\n\n', "text/html", [{"a": 1}]),
+    (b'data: {"a": 1}\n\ndata: [DONE]\n\n', JSON, [{"a": 1}]),
     (b'data: {"a": 1}\n\n', NONE, [{"a": 1}]),
     (b'{"a": 1}\n{"a": 2}\n', NONE, [{"a": 1}, {"a": 2}]),
     (b'{"a": 1}\n{"a": 2}\n', JSON, [{"a": 1}, {"a": 2}]),
@@ -80,7 +85,7 @@ def test_value_is_returned_as_soon_as_it_is_complete():
 
 
 @pytest.mark.req("AZ-1")
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.binary(max_size=200), st.sampled_from((SSE, JSONL, JSON, NONE, "text/plain")), st.integers(0, 5))
 def test_arbitrary_bytes_never_raise(data, content_type, size):
     read(data, content_type, size=size)
@@ -94,6 +99,15 @@ def test_json_values_are_the_same_in_both_stream_formats(values):
     lines = [json.dumps(value) for value in values]
     assert read("\n".join(lines).encode(), JSONL) == values
     assert read("".join(f"data: {line}\n\n" for line in lines).encode(), SSE) == values
+
+
+@pytest.mark.req("AZ-1")
+def test_web_page_is_not_an_answer():
+    reader = AnswerReader("text/html; charset=utf-8")
+    assert reader.feed(b"<!doctype html><title>Log in</title>") + reader.finish() == []
+    assert reader.page == "<!doctype html><title>Log in</title>"
+    reader = AnswerReader("text/html")
+    assert (reader.feed(b'"text"') + reader.finish(), reader.page) == (["text"], "")
 
 
 def test_halves_of_surrogate_pairs_are_replaced():

@@ -4,8 +4,9 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.wire.agent_zero.normalise import CONTEXT_ID_NAMES, Normaliser
 from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolRequest
@@ -55,6 +56,13 @@ def shown(value):
         ({"delta": {"content": "pie"}}, [("piece", "pie")]),
         ({"unknown": 1}, [("final_response", '{"unknown": 1}')]),
         ({"type": "final_response"}, [("final_response", '{"type": "final_response"}')]),
+        ({"type": "status"}, []),
+        ({"text": "hi", "message": ""}, [("final_response", '{"text": "hi", "message": ""}')]),
+        ({"type": "step", "data": {"a": 1}}, [("other", '{"data": {"a": 1}}')]),
+        ({"context_id": "c", "response": ""}, []),
+        ({"response": None}, []),
+        ({"message": "", "a": 1}, []),
+        ({"choices": []}, []),
     ],
 )
 def test_known_shapes(value, expected):
@@ -141,9 +149,35 @@ def test_arguments_that_are_not_an_object_are_kept_as_text():
 
 
 @pytest.mark.req("AZ-2")
-@pytest.mark.parametrize("text", ['{"name": "demo", "version": 1}', "[1, 2, 3]", '[{"a": 1}]', "{not json}"])
-def test_json_that_is_the_answer_itself_is_unchanged(text):
-    assert shown({"response": text}) == [("final_response", text)]
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('{"name": "demo", "version": 1}', "[1, 2, 3]", '[{"a": 1}]', "{not json}"),
+        *(
+            '{\n  "type": "module"\n}',
+            '{"message": "hi", "code": 3}',
+            '{"events": ["a"]}',
+            '{"choices": ["yes", "no"]}',
+        ),
+        '[{"type": "tool", "name": "read", "input": {"path": ".env"}}]',
+        '{"context_id": "other", "conversation_id": "other"}',
+    ],
+)
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda text: {"context_id": "c", "response": text},
+        lambda text: {"context_id": "c", "type": "final_response", "content": text},
+        lambda text: {"context_id": "c", "choices": [{"message": {"content": text}}]},
+        lambda text: {"context_id": "c", "events": [text]},
+    ],
+)
+def test_json_that_is_the_answer_itself_is_unchanged(text, wrap):
+    """Neither events nor tool requests nor the id of the conversation are taken from the text of an answer."""
+    normaliser = Normaliser()
+    events = [event for event in normaliser.events(wrap(text)) if event.text or event.request]
+    assert [(event.kind, event.text) for event in events] == [("final_response", text)]
+    assert normaliser.context_id == "c"
 
 
 MEMBERS = """type content text message response events choices delta tool_calls tool_call tool_request function tool
@@ -193,21 +227,21 @@ def assert_nothing_is_lost(value, wrap=lambda value: value):
 
 
 @pytest.mark.req("AZ-2")
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(JSON)
 def test_arbitrary_json_never_raises_and_nothing_is_lost(value):
     assert_nothing_is_lost(value)
 
 
 @pytest.mark.req("AZ-2")
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(JSON, st.sampled_from(("{}", "see:\n```json\n{}\n```\nand so on", "{} {}")))
 def test_nothing_of_json_in_a_text_is_lost(value, text):
     assert_nothing_is_lost(value, lambda value: {"response": text.replace("{}", json.dumps(value))})
 
 
 @pytest.mark.req("AZ-2")
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.dictionaries(st.sampled_from(MEMBERS.split()), JSON, max_size=6), st.booleans(), st.booleans())
 def test_nothing_of_a_tool_request_is_lost(members, in_text, wrapped):
     value = {"tool_name": "read_file", "payload": {}, **members, "type": "tool_request"}
@@ -216,7 +250,7 @@ def test_nothing_of_a_tool_request_is_lost(members, in_text, wrapped):
 
 
 @pytest.mark.req("AZ-2")
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.dictionaries(st.sampled_from(("id", "type", "index", "function", "name", "a")), JSON), max_size=4))
 def test_nothing_of_a_streamed_call_is_lost(fragments):
     functions = [{"function": {"name": "text", "arguments": "text", "b": "text"}, **item} for item in fragments]
