@@ -12,14 +12,27 @@ from ostler.processes.sandbox_selftest import SelfTestResult
 @pytest.mark.parametrize(
     ("sandbox", "message"), [("landlock", "also outside the workspace"), ("bubblewrap", "went through")]
 )
-async def test_unblocked_attempt_is_explained(monkeypatch, sandbox, message):
+async def test_unblocked_attempt_is_explained(monkeypatch, tmp_path, sandbox, message):
     async def selftest():
         return [SelfTestResult("sandbox", True, sandbox), SelfTestResult("chmod", False, "went through")]
 
     monkeypatch.setattr("ostler.processes.sandbox_selftest.run_selftest", selftest)
-    finding = (await check_sandbox())[-1]
+    finding = (await check_sandbox(str(tmp_path)))[-1]
     assert finding.state == "error" and message in finding.message
     assert ("bubblewrap" in finding.remedy) is (sandbox == "landlock")
+
+
+@pytest.mark.req("SH-8")
+def test_sandbox_report_says_what_of_the_home_is_readable(ostler):
+    (ostler.home / ".ostler").mkdir()
+    (ostler.home / ".ostler" / "config.json").write_text('{"security": {"sandbox_readable": ["~/data"]}}')
+    (ostler.home / "data").mkdir()
+    report = ostler("doctor", "sandbox").stdout
+    line = next(line for line in report.splitlines() if " home " in line)
+    assert "commands cannot read" in line and f"{ostler.home}, " in line and f"{ostler.home}/data" in line
+    assert "✓ read a home directory" in report
+    at_home = ostler("doctor", "sandbox", "--cwd", str(ostler.home)).stdout
+    assert "the home directory is readable except for credentials" in at_home
 
 
 @pytest.mark.req("MD-10")

@@ -45,6 +45,7 @@ EXTENDING: list[tuple[str, dict[str, Any]]] = [
     ("security.profile", {"security": {"profile": "god_mode"}}),
     ("security.profile", {"security": {"mode": "god_mode"}}),
     ("security.sandbox", {"security": {"sandbox": "off"}}),
+    ("security.sandbox_readable", {"security": {"sandbox_readable": ["~"]}}),
     ("security.delete", {"security": {"delete": "allow"}}),
     ("security.delete", {"security": {"delete": None}}),
     ("security.allow_shell", {"security": {"allow_shell": True}}),

@@ -114,6 +114,7 @@ ACTIONS = {
 @pytest.mark.req("EN-13")
 @pytest.mark.parametrize("repository", REPOSITORIES)
 @pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.sampled
 async def test_turn_is_undone_and_redone(root, checkpoints, repository, action):
     sh(REPOSITORIES[repository], root)
     before, git = snapshot(root), git_state(root)

@@ -294,6 +294,7 @@ async def test_cancelled_scan_leaves_the_edits_undoable(root, checkpoints, works
 
 
 @pytest.mark.parametrize("seed", range(15))
+@pytest.mark.sampled(every=5)
 async def test_random_turns_are_undone_and_redone_in_order(root, checkpoints, workspace, seed):
     choice = random.Random(seed)
     states = [snapshot(root)]

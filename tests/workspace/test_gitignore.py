@@ -71,6 +71,7 @@ def write_rules(folder, lines: list[str]) -> bool:
 
 @pytest.mark.req("TL-7")
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.sampled(every=4)
 def test_folder_check_equals_check_of_each_name(tmp_path, seed):
     rng = random.Random(seed)
     fd = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)

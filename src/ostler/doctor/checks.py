@@ -140,16 +140,29 @@ async def _check_sandbox_available() -> DoctorFinding:
     )
 
 
-async def check_sandbox() -> list[DoctorFinding]:
-    """Test the sandbox with a hostile command and return a finding for each attempt."""
+async def check_sandbox(cwd: str) -> list[DoctorFinding]:
+    """Test the sandbox with a hostile command and return what it achieved and what of home directories is readable."""
     from ostler.processes.sandbox_selftest import probe, run_selftest
 
     sandboxes = [DoctorFinding(item.name, "ok" if item.available else "warning", item.detail) for item in probe()]
     results = await run_selftest()
     is_landlock = results[0].detail == "landlock"
-    return sandboxes + [
+    return [*sandboxes, _check_homes(cwd)] + [
         _self_test_finding(result, _LANDLOCK_GAPS.get(result.name, "") if is_landlock else "") for result in results
     ]
+
+
+def _check_homes(cwd: str) -> DoctorFinding:
+    from ostler.processes.sandbox_policy import describe_homes, resolve_layout
+    from ostler.workspace.session_workspace import workspace_policy
+
+    root = Path(cwd).resolve()
+    readable = load_settings_leniently(root, lambda problem: None).config.security.sandbox_readable
+    cwd = str(root)
+    layout = resolve_layout(workspace_policy(cwd, writable=True, mode="prefer", readable=readable), cwd)
+    state: Literal["ok", "warning"] = "warning" if layout.shows_home or not layout.homes else "ok"
+    shown = ", ".join(layout.readable)
+    return DoctorFinding("home", state, f"{describe_homes(layout)}{f' ({shown})' if shown else ''}")
 
 
 def _self_test_finding(result: "SelfTestResult", gap: str) -> DoctorFinding:

@@ -2,14 +2,13 @@
 
 import os
 import stat
-import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ostler.processes import landlock, seccomp
-from ostler.processes.child_python import SOURCE
+from ostler.processes.child_python import program_paths
 from ostler.processes.command_environment import path_without
-from ostler.processes.sandbox_policy import SandboxLayout, is_inside
+from ostler.processes.sandbox_policy import SandboxLayout, is_inside, links_on
 
 # They contain sockets of daemons and of the desktop, and temporary files of other users.
 _MASKED_FOLDERS = ("/run", "/tmp", "/var/tmp")
@@ -63,10 +62,14 @@ def wrapper_command(layout: SandboxLayout) -> list[str]:
     arguments += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
     arguments += _mask_arguments(layout)
     arguments += _bind_arguments([path for path in (*layout.writable, *layout.must_not_move) if path not in wide])
-    # A path where no placeholder could be created cannot be created by a command either.
-    for path in (*layout.locked, *(path for path in layout.must_not_exist if os.path.lexists(path))):
+    for path in layout.locked:
         arguments += ["--ro-bind", path, path]
+    # A path where no placeholder could be created cannot be created by a command either.
+    for path in layout.must_not_exist:
+        arguments += ["--ro-bind-try", path, path]
     arguments += _hide_arguments(layout)
+    for home in _emptied_homes(layout):
+        arguments += ["--remount-ro", home]
     return [*arguments, "--chdir", "/", "--"]
 
 
@@ -75,27 +78,47 @@ def _bind_arguments(paths: list[str]) -> list[str]:
 
 
 def _mask_arguments(layout: SandboxLayout) -> list[str]:
-    arguments = ["--tmpfs", "/run"]
+    arguments = ["--tmpfs", "/run", *_home_arguments(layout)]
     for path in ("/tmp", "/var/tmp", layout.temp):
         if os.path.isdir(path) and not os.path.islink(path):
             arguments += ["--bind", layout.temp, path]
-    visible = {path for path in _visible_paths(layout) if any(is_inside(path, mask) for mask in _MASKED_FOLDERS)}
+    visible = {path for path in _visible_paths(layout) if _is_masked(path, layout)}
     for path in sorted(visible):
         arguments += ["--ro-bind-try", path, path]
     return arguments
 
 
+def _home_arguments(layout: SandboxLayout) -> list[str]:
+    """Return the arguments for empty home directories; a symlink that leads to the user's own stays."""
+    homes = _emptied_homes(layout)
+    arguments = [word for home in homes for word in ("--tmpfs", home)]
+    own = os.path.expanduser("~")
+    if any(is_inside(os.path.realpath(own), home) for home in homes):
+        arguments += ["--dir", os.path.realpath(own)]
+    links = [link for link in links_on(own) if any(is_inside(link, home) for home in homes)]
+    return arguments + [word for link in links for word in ("--symlink", os.readlink(link), link)]
+
+
+def _emptied_homes(layout: SandboxLayout) -> list[str]:
+    return [home for home in layout.homes if not any(is_inside(home, mask) for mask in _MASKED_FOLDERS)]
+
+
+def _is_masked(path: str, layout: SandboxLayout) -> bool:
+    return any(is_inside(path, mask) for mask in (*_MASKED_FOLDERS, *layout.homes))
+
+
 def _visible_paths(layout: SandboxLayout) -> Iterator[str]:
     yield from _NEEDED_RUN_PATHS
     yield os.path.realpath("/etc/resolv.conf")
-    yield from (os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, os.path.dirname(sys.executable)))
-    yield os.path.realpath(SOURCE)
-    yield from layout.visible
+    yield from (*program_paths(), *layout.visible, *layout.readable)
 
 
 def _hide_arguments(layout: SandboxLayout) -> list[str]:
     arguments: list[str] = []
+    shown = (*layout.writable, *_visible_paths(layout))
     for path in layout.hidden:
+        if _is_masked(path, layout) and not any(is_inside(path, folder) for folder in shown):
+            continue
         if os.path.isdir(path):
             arguments += ["--tmpfs", path, "--remount-ro", path]
         else:
@@ -129,9 +152,9 @@ def _exposed(paths: list[str], layout: SandboxLayout) -> list[str]:
     """Return the paths that must be hidden; sockets in a writable folder belong to the work."""
 
     def is_reachable(path: str) -> bool:
-        masked = any(is_inside(path, folder) for folder in _MASKED_FOLDERS)
+        visible = (*layout.visible, *layout.readable)
         writable = any(is_inside(path, folder) for folder in layout.writable)
-        return not writable and (not masked or any(is_inside(path, folder) for folder in layout.visible))
+        return not writable and (not _is_masked(path, layout) or any(is_inside(path, folder) for folder in visible))
 
     return [path for path in paths if is_reachable(path)]
 

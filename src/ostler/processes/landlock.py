@@ -2,9 +2,10 @@
 
 Landlock cannot revoke a permission inside a permitted folder, so protected paths in a writable folder are checked
 afterwards, not locked. In a home directory the existing entries are made writable instead of the folder, so that
-nothing new can be created next to the startup files. Landlock does not cover UDP and socket files; without network
-access the seccomp filter allows only local sockets and no connections. It does not cover chmod and chown either: the
-filter blocks them if no workspace is writable; otherwise they are allowed, because many builds need them.
+nothing new can be created next to the startup files. For the same reason what is created next to a hidden home later
+cannot be read. Landlock does not cover UDP and socket files; without network access the seccomp filter allows only
+local sockets and no connections. It does not cover chmod and chown either: the filter blocks them if no workspace is
+writable; otherwise they are allowed, because many builds need them.
 """
 
 import os
@@ -13,9 +14,10 @@ import sys
 from typing import Any
 
 from ostler.processes import seccomp
+from ostler.processes.child_python import program_paths
 from ostler.processes.sandbox_policy import SandboxLayout, is_inside
 
-_WRITE_FILE, _READ_FILE = 1 << 1, 1 << 2
+_WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
 _MAKE_CHAR, _MAKE_BLOCK, _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 6, 1 << 11, 1 << 13, 1 << 14, 1 << 15
 _IN_FOLDERS = 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12 | _REFER
 _WRITE = _WRITE_FILE | _TRUNCATE
@@ -58,14 +60,15 @@ def plan(layout: SandboxLayout) -> dict[str, Any]:
         handled |= _IOCTL_DEV
     writable = _writable_paths(layout)
     hidden = tuple(path for path in layout.hidden if not any(is_inside(path, folder) for folder in writable))
-    if hidden:
+    if hidden or layout.homes:
         handled |= _READ_FILE
+    if layout.homes:
+        handled |= _READ_DIR
     rules = [
         (path, _WRITE | (_IN_FOLDERS if os.path.isdir(path) else 0)) for path in (*writable, layout.temp, "/dev/shm")
     ]
     rules += [(path, (_WRITE | _IOCTL_DEV) & handled) for path in _DEVICES]
-    if hidden:
-        rules += [(path, _READ_FILE) for path in _all_except("/", hidden)]
+    rules += _read_rules(layout, hidden, handled & (_READ_FILE | _READ_DIR))
     tcp = 0 if layout.network or version < _TCP_ABI else 3
     ruleset = struct.pack("<QQQ", handled, tcp, scoped)[
         : 24 if version >= _SCOPE_ABI else 16 if version >= _TCP_ABI else 8
@@ -77,6 +80,18 @@ def plan(layout: SandboxLayout) -> dict[str, Any]:
         "seccomp": seccomp.build_filter(families=families, connect=layout.network, attributes=bool(layout.writable)),
         "capabilities": CAPABILITIES | (_CAP_KILL if scoped else 0),
     }
+
+
+def _read_rules(layout: SandboxLayout, hidden: tuple[str, ...], handled: int) -> list[tuple[str, int]]:
+    """Return rules for reading everything but homes and hidden paths; the folders around homes cannot be listed."""
+    shown = [*_all_except("/", layout.homes)]
+    in_homes = (*program_paths(), *layout.visible, *layout.readable, *layout.writable, layout.temp)
+    shown += [path for path in in_homes if any(is_inside(path, home) for home in layout.homes)]
+    rules = [(path, handled & _READ_DIR) for path in shown if os.path.isdir(path)]
+    for path in shown:
+        around = any(is_inside(other, path) for other in hidden)
+        rules += [(part, handled & _READ_FILE) for part in (_all_except(path, hidden) if around else [path])]
+    return [rule for rule in rules if rule[1]]
 
 
 def scope_only_plan() -> dict[str, Any]:

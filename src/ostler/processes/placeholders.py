@@ -1,13 +1,18 @@
 """Creates placeholders for protected paths that do not exist, so that the sandbox can lock them."""
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import os
 import stat
 import time
-from collections.abc import Iterable
 
 from ostler.processes.startup_files import STARTUP_FILES, STARTUP_FOLDERS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # The sticky bit marks a placeholder: it is harmless, and users' files do not have it. Placeholders in a home directory
 # are private, in case the user puts a key or a password into one.
@@ -36,7 +41,7 @@ def is_placeholder(path: str, dir_fd: int | None = None) -> bool:
         os.close(fd)
 
 
-def entry_is_placeholder(entry: "os.DirEntry[str]", folder: int) -> bool:
+def entry_is_placeholder(entry: os.DirEntry[str], folder: int) -> bool:
     """Return whether an entry of an open folder is a placeholder."""
     return (entry.name in STARTUP_FILES or entry.is_dir(follow_symlinks=False)) and is_placeholder(entry.name, folder)
 
@@ -51,8 +56,8 @@ def remove_placeholder(name: str, folder: int) -> None:
 class Placeholders:
     """Harmless folders and files in place of missing protected paths, so that a sandbox can lock them.
 
-    The session removes them at its end, unless another session still uses them. They are recognised by their mode and
-    content, so those left by `kill -9` are removed by the next session.
+    `placeholder_process` creates them and removes them at the end of the sandbox, unless another session still uses
+    them. They are recognised by their mode and content: the next session removes those left by a crash of the system.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:

@@ -7,12 +7,14 @@ from typing import Any
 from ostler.processes import bubblewrap, landlock
 from ostler.processes.git_guard import GitGuard
 from ostler.processes.other_vcs import OTHER_VCS_FILES
-from ostler.processes.placeholders import Placeholders, remove_stale_placeholders
+from ostler.processes.placeholder_process import with_placeholders
+from ostler.processes.placeholders import remove_stale_placeholders
 from ostler.processes.protected_paths import UnlockedPaths
 from ostler.processes.sandbox_policy import (
     SandboxLayout,
     SandboxPolicy,
     SandboxUnavailable,
+    describe_homes,
     home_placeholder_paths,
     resolve_layout,
 )
@@ -29,13 +31,12 @@ class Sandbox:
         name: str,
         spawner: SpawnerClient | None = None,
         layout: SandboxLayout | None = None,
-        placeholders: Placeholders | None = None,
         sockets: frozenset[tuple[bytes, bytes]] = frozenset(),
     ) -> None:
         self.name = name
         self.layout = layout
+        self.users = 0  # commands and programs that run in it
         self._spawner = spawner
-        self._placeholders = placeholders
         self._known_sockets = sockets
         self._locked = {path: _identity(path) for path in _lockable_paths(layout)} if name == "bubblewrap" else {}
         self.guard = GitGuard(layout.writable, self._still_locked) if layout and layout.writable else None
@@ -72,7 +73,7 @@ class Sandbox:
             return f"commands run without a sandbox ({self.name.removeprefix('none: ')})"
         writable = ", ".join((*self.layout.writable, "a temporary folder"))
         network = "with network access" if self.layout.network else "without network access"
-        text = f"commands run in {self.name}, {network}, and write only to {writable}"
+        text = f"commands run in {self.name}, {network}, and write only to {writable}; {describe_homes(self.layout)}"
         if self.name == "landlock" and self.layout.writable:
             home = "; they cannot create files directly in a home directory" if self.layout.never_writable else ""
             return f"{text}{home}; protected files there are checked, not locked, and chmod is not restricted"
@@ -93,8 +94,8 @@ class Sandbox:
     async def aclose(self) -> None:
         if self._spawner:
             await self._spawner.aclose()
-        if self._placeholders:
-            self._placeholders.close()
+        if self.layout and self.name == "bubblewrap":  # left only if the process that removes them was killed
+            remove_stale_placeholders(self.layout.must_not_exist)
 
 
 async def open_sandbox(
@@ -123,20 +124,21 @@ async def _open(name: str, layout: SandboxLayout) -> Sandbox:
     if reason := bubblewrap.unavailable_reason(layout) if name == "bubblewrap" else landlock.unavailable_reason():
         raise SpawnerLost(reason)
     sockets = bubblewrap.bound_sockets()
-    placeholders = Placeholders(layout.must_not_exist if name == "bubblewrap" else ())
+    wrapper = _wrapper_command(name, layout)
     try:
-        wrapper = bubblewrap.wrapper_command(layout) if name == "bubblewrap" else []
-        try:
-            spawner = await _start_spawner(wrapper, backend.plan(layout))
-        except SpawnerLost:
-            # A path to hide, such as a socket, may have been removed in the meantime.
-            if not wrapper or (new_wrapper := bubblewrap.wrapper_command(layout)) == wrapper:
-                raise
-            spawner = await _start_spawner(new_wrapper, backend.plan(layout))
-    except BaseException:
-        placeholders.close()
-        raise
-    return Sandbox(name, spawner, layout, placeholders, sockets)
+        spawner = await _start_spawner(wrapper, backend.plan(layout))
+    except SpawnerLost:
+        # A path to hide, such as a socket, may have been removed in the meantime.
+        if not wrapper or (new_wrapper := _wrapper_command(name, layout)) == wrapper:
+            raise
+        spawner = await _start_spawner(new_wrapper, backend.plan(layout))
+    return Sandbox(name, spawner, layout, sockets)
+
+
+def _wrapper_command(name: str, layout: SandboxLayout) -> list[str]:
+    if name != "bubblewrap":
+        return []
+    return with_placeholders(layout.must_not_exist, bubblewrap.wrapper_command(layout))
 
 
 async def _start_spawner(wrapper: list[str], plan: dict[str, Any]) -> SpawnerClient:

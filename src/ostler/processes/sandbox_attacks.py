@@ -5,6 +5,7 @@ Uses only the standard library and prints one line per attempt; `sandbox_selftes
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import socket
@@ -37,6 +38,8 @@ def _attacks(targets: dict[str, str]) -> dict[str, Callable[[], object]]:
         "rename": lambda: os.rename(file, os.path.join(workspace, "moved")),
         "delete": lambda: os.unlink(file),
         "chmod": lambda: os.chmod(file, 0o777),
+        "read a home directory": lambda: Path(targets["home"], "private").read_text(),
+        "list a home directory": lambda: _list(targets["home"]),
         "run as its owner": lambda: os.chmod(_create(os.path.join(workspace, "as-owner")), 0o4755),
         "TCP": lambda: socket.create_connection(("127.0.0.1", int(targets["tcp"])), 2).sendall(b"x"),
         "UDP": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(
@@ -62,6 +65,11 @@ def _attacks(targets: dict[str, str]) -> dict[str, Callable[[], object]]:
 def _write(path: str, text: str = "intruder") -> None:
     with open(path, "a") as file:
         file.write(text)
+
+
+def _list(folder: str) -> None:
+    if not os.listdir(folder):
+        raise OSError(errno.ENOENT, "it is empty")
 
 
 def _create(path: str) -> str:

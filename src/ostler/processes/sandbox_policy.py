@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -10,12 +10,22 @@ from ostler.core.errors import ToolError
 from ostler.processes.git_discovery import GitDirectoryScanner
 from ostler.processes.other_vcs import SETTINGS_PATHS
 from ostler.processes.placeholders import is_placeholder
-from ostler.processes.startup_files import PlaceholderKind, home_directories, startup_paths
+from ostler.processes.startup_files import home_directories, startup_paths
+
+if TYPE_CHECKING:
+    from ostler.processes.startup_files import PlaceholderKind
 
 # A command that can write these can run code outside the sandbox later, or change Ostler's permissions.
 _LOCKED_NAMES = (".git/hooks", ".git/config", ".ostler", ".mcp.json", ".vscode")
 # The same, but an empty placeholder would break git or OpenCode, so they are locked only if they exist.
 _LOCKED_IF_PRESENT = (".git/commondir", ".git/config.worktree", *SETTINGS_PATHS, "opencode.json", "opencode.jsonc")
+# A home that is or contains one of these is part of the system.
+_SYSTEM_FOLDERS = (
+    *("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/opt", "/proc", "/run", "/sbin", "/srv"),
+    *("/sys", "/tmp", "/usr", "/var", "/usr/bin", "/usr/games", "/usr/lib", "/usr/local", "/usr/sbin", "/usr/share"),
+    *("/var/cache", "/var/lib", "/var/run", "/var/spool", "/var/tmp"),
+)
+_MAX_LINKS = 40
 
 
 class SandboxPolicy(msgspec.Struct, frozen=True):
@@ -23,13 +33,16 @@ class SandboxPolicy(msgspec.Struct, frozen=True):
 
     Without a sandbox, `require` refuses to run commands, and `prefer` runs them with a warning. Everything is read-only
     except the `writable` folders and the temporary one. `read_only` paths stay protected inside writable folders, even
-    if they do not exist. `hidden` paths cannot be read. An empty `temp` means a folder of the session.
+    if they do not exist. `hidden` paths cannot be read. In `homes`, folders with home directories, only the
+    workspace, the program itself and `readable` paths can be read. An empty `temp` means a folder of the session.
     """
 
     mode: Literal["require", "prefer", "off"] = "prefer"
     writable: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    homes: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
     network: bool = False
     temp: str = ""
 
@@ -48,7 +61,8 @@ class SandboxLayout(msgspec.Struct, frozen=True):
     `must_not_move` are the folders between them and the root. `checked_afterwards` paths cannot be locked, only checked
     after a command. `never_writable` paths are protected even by sandboxes that cannot lock: these make the other
     entries of the surrounding folders writable instead of the folders. `caller_paths` are the ones that the caller
-    listed as `read_only`. `visible` paths must be readable even in masked folders.
+    listed as `read_only`. `visible` paths must be readable even in masked folders, `readable` ones also in `homes`, of
+    which only those are listed that can be hidden; `shows_home` means that one cannot.
     """
 
     writable: tuple[str, ...]
@@ -59,7 +73,10 @@ class SandboxLayout(msgspec.Struct, frozen=True):
     never_writable: tuple[str, ...]
     caller_paths: tuple[str, ...]
     hidden: tuple[str, ...]
+    homes: tuple[str, ...]
+    shows_home: bool
     visible: tuple[str, ...]
+    readable: tuple[str, ...]
     network: bool
     temp: str
 
@@ -73,11 +90,37 @@ def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+def links_on(path: str) -> Iterator[str]:
+    """Yield each symlink that is followed to resolve an absolute path."""
+    done, rest = "/", path.split("/")
+    for _ in range(_MAX_LINKS):
+        while rest:
+            part = rest.pop(0)
+            if part == "..":
+                done = os.path.dirname(done)
+            elif part not in ("", "."):
+                done = os.path.join(done, part)
+                if os.path.islink(done):
+                    break
+        else:
+            return
+        yield done
+        target = os.readlink(done)
+        rest = target.split("/") + rest
+        done = "/" if target.startswith("/") else os.path.dirname(done)
+
+
+def leads_through(path: str, folder: str) -> bool:
+    """Return whether a symlink in a folder is followed to resolve an absolute path."""
+    real = os.path.realpath(folder) if folder else ""
+    return bool(folder) and any(is_inside(link, real) for link in links_on(path))
+
+
 class _ProtectedPath(NamedTuple):
     """A path to protect, the kind of placeholder it may get, and whether it must never be writable."""
 
     path: str
-    placeholder: PlaceholderKind
+    placeholder: "PlaceholderKind"
     never_writable: bool = False
 
 
@@ -87,6 +130,7 @@ def resolve_layout(policy: SandboxPolicy, temp: str, visible: tuple[str, ...] = 
     must_not_exist: list[str] = []
     checked_afterwards: list[str] = []
     found = list(_protected_paths(policy, roots))
+    homes, shows_home = _hideable_homes(policy, roots)
     for path, placeholder, _ in found:
         if os.path.islink(path) or not os.path.isdir(os.path.dirname(path)):
             checked_afterwards.append(path)
@@ -103,10 +147,52 @@ def resolve_layout(policy: SandboxPolicy, temp: str, visible: tuple[str, ...] = 
         never_writable=_never_writable(roots, found),
         caller_paths=tuple(os.path.realpath(path) for path in policy.read_only),
         hidden=tuple(sorted({os.path.realpath(path) for path in policy.hidden if os.path.lexists(path)})),
+        homes=homes,
+        shows_home=shows_home,
+        readable=_readable_in_homes(policy, homes, os.path.realpath(temp)),
         visible=tuple(os.path.realpath(path) for path in visible),
         network=policy.network,
         temp=os.path.realpath(temp),
     )
+
+
+def describe_homes(layout: SandboxLayout) -> str:
+    """Return what commands can read in home directories, as part of a sentence."""
+    hidden = f"commands cannot read {', '.join(layout.homes)}, except for the workspace, known tools and granted paths"
+    shown = "the home directory is readable except for credentials"
+    return "; ".join([*([hidden] if layout.homes else []), *([shown] if layout.shows_home else [])]) or shown
+
+
+def _hideable_homes(policy: SandboxPolicy, roots: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
+    """Return the outermost homes that can be hidden, and whether some must be shown, as part of what is needed."""
+    needed = (*roots, *(os.path.realpath(path) for path in policy.readable))
+    homes: list[str] = []
+    shows_home = False
+    for home in sorted({os.path.realpath(path) for path in policy.homes if os.path.isdir(path)}):
+        if any(is_inside(home, path) for path in needed) or any(is_inside(path, home) for path in _SYSTEM_FOLDERS):
+            shows_home = True
+        elif not any(is_inside(home, outer) for outer in homes):
+            homes.append(home)
+    return tuple(homes), shows_home
+
+
+def _readable_in_homes(policy: SandboxPolicy, homes: tuple[str, ...], temp: str) -> tuple[str, ...]:
+    """Return the outermost readable paths in homes, also those that a symlink leads to.
+
+    Symlinks in the temporary folder do not count, because commands can change them.
+    """
+    found: list[str] = []
+    for path in policy.readable:
+        if is_inside(path, temp):
+            continue
+        folder, name = os.path.split(path)
+        found += [os.path.join(os.path.realpath(folder), name), os.path.realpath(path)] if name else []
+    outermost: list[str] = []
+    for path in sorted(set(found), key=lambda path: path.split("/")):
+        in_home = any(is_inside(path, home) for home in homes)
+        if in_home and os.path.exists(path) and not (outermost and is_inside(path, outermost[-1])):
+            outermost.append(path)
+    return tuple(outermost)
 
 
 def home_placeholder_paths() -> Iterator[str]:

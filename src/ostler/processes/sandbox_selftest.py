@@ -71,7 +71,7 @@ async def run_selftest(
     default the home directory; it must not be one of the masked folders.
     """
     with _open_fixture(base) as fixture:
-        policy = SandboxPolicy(mode="require", writable=(fixture.workspace,), network=network)
+        policy = SandboxPolicy(mode="require", writable=(fixture.workspace,), network=network, homes=(fixture.home,))
         processes = SessionProcesses(fixture.workspace, policy=policy, backends=backends, grace=0.2)
         try:
             name = await processes.prepare()
@@ -114,9 +114,12 @@ class _SelfTestFixture:
         self.root = os.path.realpath(tempfile.mkdtemp(prefix="ostler-proof-", dir=base))
         self.workspace = os.path.join(self.root, "workspace")
         self.outside = os.path.join(self.root, "outside")
+        self.home = os.path.join(self.root, "home")
         self.file = os.path.join(self.outside, "file")
         os.makedirs(os.path.join(self.workspace, ".git", "hooks"))
         os.mkdir(self.outside)
+        os.mkdir(self.home)
+        Path(self.home, "private").write_text(_TEXT)
         Path(self.workspace, ".git", "config").write_text(_TEXT)
         Path(self.file).write_text(_TEXT)
         os.chmod(self.file, _MODE)
@@ -139,6 +142,7 @@ class _SelfTestFixture:
         return {
             "workspace": self.workspace,
             "outside": self.outside,
+            "home": self.home,
             "file": self.file,
             "victim": str(self.victim.pid),
             "tcp": str(self.tcp.getsockname()[1]),

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +13,7 @@ from ostler.core.errors import ToolError
 from ostler.processes.background_commands import BackgroundCommands, BackgroundOutput
 from ostler.processes.command_environment import command_environment
 from ostler.processes.command_runner import CANCEL_GRACE, GRACE, add_note, run_to_end
-from ostler.processes.git_guard import GitGuard, guard_command
+from ostler.processes.git_guard import guard_command
 from ostler.processes.helper_programs import HelperProgram, open_program
 from ostler.processes.output import MEMORY_CAP, CommandOutput, LiveOutput, SpillFile
 from ostler.processes.protected_paths import UnlockedPaths
@@ -24,6 +24,8 @@ from ostler.processes.spawner_client import SpawnerClient
 
 if TYPE_CHECKING:
     from ostler.processes.session_temp import SessionTempFolder
+
+_MAX_SANDBOXES = 6  # beyond this, unused ones of single commands are closed
 
 
 class SessionProcesses:
@@ -104,7 +106,7 @@ class SessionProcesses:
         request = self._request(command, sandbox, cwd, env)
         output = CommandOutput(self._open_spill, LiveOutput(on_output) if on_output else None, cap)
         unlocked = sandbox.unlocked_paths()
-        async with guard_command(sandbox.guard):
+        async with _use(sandbox):
             result = await run_to_end(
                 self._spawner_source(active_policy),
                 request,
@@ -139,18 +141,16 @@ class SessionProcesses:
         if script:
             request = msgspec.structs.replace(request, argv=[_shell(), "-c", script, "bash", command])
         unlocked = sandbox.unlocked_paths()
-        if sandbox.guard:
-            await sandbox.guard.command_started()
+        await _enter(sandbox)
         try:
             id = await self._background.start(
                 self._spawner_source(active_policy), request, command, self._spill_folder(), interactive=interactive
             )
         except BaseException:
-            if sandbox.guard:
-                await asyncio.shield(sandbox.guard.command_ended())
+            await asyncio.shield(_leave(sandbox))
             raise
         self._end_tasks[id] = asyncio.create_task(
-            self._wait_and_restore(id, sandbox.guard, unlocked), name=f"cleanup of {id}"
+            self._wait_and_restore(id, sandbox, unlocked), name=f"cleanup of {id}"
         )
         return id
 
@@ -164,8 +164,7 @@ class SessionProcesses:
         sandbox = await self._sandbox(msgspec.structs.replace(self._policy, mode="require"))
         assert sandbox.layout is not None
         unlocked = sandbox.unlocked_paths()
-        if sandbox.guard:
-            await sandbox.guard.command_started()
+        await _enter(sandbox)
         try:
             program = await open_program(
                 argv,
@@ -175,28 +174,25 @@ class SessionProcesses:
                 spawner=_source_of(sandbox),
             )
         except BaseException:
-            if sandbox.guard:
-                await asyncio.shield(sandbox.guard.command_ended())
+            await asyncio.shield(_leave(sandbox))
             raise
         self._running.add(program.command)
         self._end_tasks[f"program {len(self._end_tasks)}"] = asyncio.create_task(
-            self._wait_for_program(program.command, sandbox.guard, unlocked), name=f"cleanup of {argv[0]}"
+            self._wait_for_program(program.command, sandbox, unlocked), name=f"cleanup of {argv[0]}"
         )
         return program
 
     async def _wait_for_program(
-        self, command: RunningCommand, guard: GitGuard | None, unlocked: UnlockedPaths | None
+        self, command: RunningCommand, sandbox: Sandbox, unlocked: UnlockedPaths | None
     ) -> None:
         await command.wait()
         self._running.discard(command)
-        if guard:
-            await guard.command_ended()
+        await _leave(sandbox)
         self._restore_unlocked(unlocked)
 
-    async def _wait_and_restore(self, id: str, guard: GitGuard | None, unlocked: UnlockedPaths | None) -> None:
+    async def _wait_and_restore(self, id: str, sandbox: Sandbox, unlocked: UnlockedPaths | None) -> None:
         await self._background.wait(id)
-        if guard:
-            await guard.command_ended()
+        await _leave(sandbox)
         self._restore_unlocked(unlocked)
 
     def _restore_unlocked(self, unlocked: UnlockedPaths | None) -> None:
@@ -258,6 +254,7 @@ class SessionProcesses:
                 await self._release_sandbox(self._sandboxes.pop(policy))
                 sandbox = None
             if not sandbox:
+                await self._close_unused()
                 temp = self._temp(policy) if policy.mode != "off" else ""
                 visible = (self._cwd, self._spill_folder())
                 self._make_marker_dir()
@@ -267,6 +264,12 @@ class SessionProcesses:
                 self._sandboxes[policy] = sandbox
                 self._was_sandboxed = self._was_sandboxed or sandbox.layout is not None
             return sandbox
+
+    async def _close_unused(self) -> None:
+        """Make room for another sandbox. Those of earlier single commands may be in use, for example by a job."""
+        unused = [key for key, sandbox in self._sandboxes.items() if key != self._policy and not sandbox.users]
+        for policy in unused[: max(0, len(self._sandboxes) + 1 - _MAX_SANDBOXES)]:
+            await self._release_sandbox(self._sandboxes.pop(policy))
 
     def _make_marker_dir(self) -> None:
         """Create the marker folder before the first scan; later it would be attributed to a command."""
@@ -283,7 +286,7 @@ class SessionProcesses:
 
     async def _release_sandbox(self, sandbox: Sandbox) -> None:
         """Close a sandbox that is dead or not intact. With commands that may still run, it is closed later."""
-        if sandbox.is_alive and (sandbox.guard is None or sandbox.guard.is_busy):
+        if sandbox.is_alive and (sandbox.users or (sandbox.guard and sandbox.guard.is_busy)):
             self._replaced.append(sandbox)
             return
         self._pending_notes += sandbox.guard.take_notes() if sandbox.guard else ()
@@ -326,6 +329,28 @@ class SessionProcesses:
     def _open_spill(self) -> SpillFile:
         self._spill_count += 1
         return SpillFile(self._spill_folder(), f"command-{os.getpid()}-{self._spill_count}.txt")
+
+
+@contextlib.asynccontextmanager
+async def _use(sandbox: Sandbox) -> AsyncIterator[None]:
+    sandbox.users += 1
+    try:
+        async with guard_command(sandbox.guard):
+            yield
+    finally:
+        sandbox.users -= 1
+
+
+async def _enter(sandbox: Sandbox) -> None:
+    sandbox.users += 1
+    if sandbox.guard:
+        await sandbox.guard.command_started()
+
+
+async def _leave(sandbox: Sandbox) -> None:
+    sandbox.users -= 1
+    if sandbox.guard:
+        await sandbox.guard.command_ended()
 
 
 def _source_of(sandbox: Sandbox) -> SpawnerSource:

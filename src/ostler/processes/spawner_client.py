@@ -46,6 +46,9 @@ class SpawnerClient:
                 self._link.close()
                 raise SpawnerLost(f"the spawner process cannot be started ({error})") from error
         self._owner = os.getpid()
+        # The process in front of a sandbox ends it when the link is closed. It must not be killed, because it then
+        # removes the placeholders.
+        self._ends_with_link = bool(wrapper)
         self._plan_block = encode_block(dict(plan))
         self._link.setblocking(False)
 
@@ -100,7 +103,7 @@ class SpawnerClient:
 
     def kill(self) -> None:
         """Kill a spawner that does not answer, and close the connection."""
-        if self._owner == os.getpid() and self._process.poll() is None:
+        if self._owner == os.getpid() and not self._ends_with_link and self._process.poll() is None:
             self._process.kill()
         self.close()
 
@@ -111,8 +114,9 @@ class SpawnerClient:
         try:
             self._process.wait(_END_TIMEOUT)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            if not self._ends_with_link:
+                self._process.kill()
+                self._process.wait()
         if self._process.stderr:
             self._process.stderr.close()
 

@@ -1,11 +1,16 @@
 """Lists the startup files in a home directory that commands must not change."""
 
+from __future__ import annotations
+
 import contextlib
 import os
-from collections.abc import Iterator
-from typing import Literal
 
-PlaceholderKind = Literal["file", "folder", "nothing"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the process that creates placeholders imports this file, and should start fast
+    from collections.abc import Iterator
+    from typing import Literal
+
+    PlaceholderKind = Literal["file", "folder", "nothing"]
 
 # Files with their placeholder content: empty, or sourcing the file that they would otherwise hide, so that a login
 # works as without them.

@@ -60,6 +60,15 @@ _VARIABLES: tuple[tuple[tuple[str, ...], str, _Parser], ...] = (
 )
 
 
+_KNOWN_ZERO = frozenset(name for names, *_ in _VARIABLES for name in names) | {"AGENTZERO_WORKSPACE_ROOT"}
+
+
+def unknown_zero_variables(env: Mapping[str, str]) -> list[str]:
+    """Return the variables of Agent Zero's own client that are set and have no effect."""
+    set_names = (name for name, value in env.items() if name.startswith("AGENTZERO_") and value)
+    return sorted(name for name in set_names if name not in _KNOWN_ZERO)
+
+
 def first_set_variable(env: Mapping[str, str], *names: str) -> str:
     """Return the name of the first variable that is set and not empty, or an empty string."""
     return next((name for name in names if env.get(name)), "")

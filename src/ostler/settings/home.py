@@ -19,6 +19,12 @@ def find_home(env: Mapping[str, str]) -> Path | None:
     return folder / ".ostler" if folder else None
 
 
+def find_real_home(env: Mapping[str, str]) -> str:
+    """Return the real path of Ostler's home, or an empty string."""
+    home = find_home(env)
+    return os.path.realpath(home) if home else ""
+
+
 def require_home(env: Mapping[str, str]) -> Path:
     """Return Ostler's home, which may not exist yet. Raises `UsageError` if it is unknown."""
     found = find_home(env)

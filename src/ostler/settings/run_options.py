@@ -10,6 +10,7 @@ from ostler.core.sessions import Mode
 class RunOptions(msgspec.Struct, frozen=True):
     """The parsed flags; empty values are unset.
 
+    With `take_tools` the tools of a server's session run here, also if another client runs them now.
     With `later_servers` a client may pass in MCP servers, so `allow` can name tools that are not known yet.
     """
 
@@ -28,6 +29,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     ephemeral: bool = False
     agent: str = ""
     backend: str = ""
+    take_tools: bool = False
     later_servers: bool = False
 
     @property

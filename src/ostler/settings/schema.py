@@ -43,7 +43,9 @@ class SecurityConfig(ConfigSection, frozen=True):
     danger_patterns: Regular expressions for shell commands that always need approval; all config files add to them.
     allow_shell: Set to false to remove the shell tool.
     sandbox: Whether commands must run (require), should run (prefer) or do not run (off) in the system's sandbox.
+    sandbox_readable: Paths in home directories that sandboxed commands may read, such as ~/data; ~ is all of it.
     delete: Whether calls that delete files are allowed, need approval (ask) or are denied.
+    shared_approvals: Whether other clients of your session at a server may answer approval requests of this machine.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {"mode": "profile"}
@@ -54,7 +56,9 @@ class SecurityConfig(ConfigSection, frozen=True):
     danger_patterns: tuple[str, ...] = ()
     allow_shell: bool | None = None
     sandbox: Literal["require", "prefer", "off"] = "prefer"
+    sandbox_readable: tuple[str, ...] = ()
     delete: PolicyAction | None = None
+    shared_approvals: bool = False
 
 
 class AgentConfig(ConfigSection, frozen=True):

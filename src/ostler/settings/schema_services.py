@@ -205,6 +205,7 @@ class ContextConfig(ConfigSection, frozen=True):
     include_tree: Whether to send the file tree.
     include_previews: Whether to send the beginnings of files.
     include_git: Whether to send the git status.
+    git_timeout_seconds: How long to wait for git; its status is omitted if it takes longer. 0 means no limit.
     include_system: Whether to send information about the machine.
     include_tools: Whether to send the list of tools.
     preview_files: Files to preview.
@@ -222,6 +223,7 @@ class ContextConfig(ConfigSection, frozen=True):
     include_tree: bool = True
     include_previews: bool = True
     include_git: bool = True
+    git_timeout_seconds: Seconds = 0.25
     include_system: bool = True
     include_tools: bool = True
     preview_files: tuple[str, ...] = ()

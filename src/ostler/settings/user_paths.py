@@ -66,7 +66,7 @@ def absolute_command(words: Sequence[str], folder: str) -> list[str]:
 def absolute_path(name: str, folder: str) -> str:
     """Return a path that starts at `folder` if it is relative, with `~` replaced.
 
-    A path that begins with a reference, such as `{workspace}` of an MCP server, stays as it is.
+    A path that begins with a reference, such as `{workspace}` of an MCP server, stays unchanged.
     """
     if name.startswith("{"):
         return name

@@ -2,12 +2,13 @@
 
 import errno
 import os
+import stat
 from contextlib import suppress
 from types import TracebackType
 
 from ostler.core.errors import UsageError
 from ostler.workspace.openat2 import load_openat2
-from ostler.workspace.path_walk import MAX_LINKS, walk
+from ostler.workspace.path_walk import walk
 from ostler.workspace.paths import relative_to_root, split_path
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY
@@ -83,11 +84,11 @@ class Jail:
         return walk(self._fd, relative, flags, self.relative_path, max_links=0)
 
     def open_directory(self, relative: str, *, create: bool = False) -> int:
-        """Open a directory; with `create`, create it and its parents if missing."""
+        """Open a directory whose path has no symlinks; with `create`, create it and its parents if missing."""
         missing: list[str] = []
         while True:
             try:
-                fd = self.open(relative, DIRECTORY_FLAGS)
+                fd = self.open_without_links(relative, DIRECTORY_FLAGS)
                 break
             except FileNotFoundError:
                 relative, name = split_path(relative.rstrip("/"))
@@ -103,22 +104,12 @@ class Jail:
         return fd
 
     def open_target(self, relative: str, *, create: bool = False) -> EntryHandle:
-        """Return the entry that a write to a path changes: symlinks at its end are followed if they stay inside."""
-        for _ in range(MAX_LINKS):
-            entry = self.open_entry(relative, create=create)
-            try:
-                target = os.readlink(entry.name, dir_fd=entry.directory_fd)
-            except OSError as error:
-                if error.errno in (errno.EINVAL, errno.ENOENT):
-                    return entry
-                os.close(entry.directory_fd)
-                raise
+        """Return the entry that a write to a resolved path changes. Raises if it is a symlink, which is new then."""
+        entry = self.open_entry(relative, create=create)
+        if (found := entry.stat()) is not None and stat.S_ISLNK(found.st_mode):
             os.close(entry.directory_fd)
-            inside = self.relative_path(target) if target.startswith("/") else f"{split_path(relative)[0]}/{target}"
-            if inside is None:
-                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), relative)
-            relative = inside
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), relative)
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), relative)
+        return entry
 
     def open_entry(self, relative: str, *, create: bool = False) -> EntryHandle:
         """Return the entry of a path; a symlink as its last component is not followed."""

@@ -17,7 +17,7 @@ from ostler.workspace.gitignore import IgnoreRules
 from ostler.workspace.jail import DIRECTORY_FLAGS
 from ostler.workspace.path_access import PathAccess, path_errors
 from ostler.workspace.path_errors import outside_error
-from ostler.workspace.paths import escape_path, resolve_path, split_path
+from ostler.workspace.paths import escape_path, split_path
 from ostler.workspace.read_tracker import ReadTracker, ReadVersion, stamp_of
 from ostler.workspace.rw_lock import ReadWriteLock, run_in_thread
 from ostler.workspace.text_save import WriteTarget, save
@@ -205,7 +205,7 @@ class LocalWorkspace:
 
     def _real_path(self, path: str) -> str:
         """Return the path with all symlinks resolved, the key of the read tracker."""
-        return resolve_path(self._access.unescape(path), self.root)
+        return self._access.real_path(self._access.unescape(path))
 
     def _target(self, path: str, base_version: str | None = None) -> WriteTarget:
         relative = self._access.relative_path(path)
@@ -225,10 +225,15 @@ class LocalWorkspace:
 
     def _entry_target(self, path: str) -> WriteTarget:
         """Return the target for a path whose last component is not followed if it is a symlink."""
-        relative = self._access.relative_path(path).rstrip("/")
-        parent, name = split_path(relative)
-        real_path = f"{resolve_path(parent, self.root)}/{name}"
-        return WriteTarget(escape_path(real_path.removeprefix(f"{self.root}/")), real_path, relative)
+        lexical = self._access.jail.relative_path(self._access.unescape(path))
+        if lexical is None:
+            raise outside_error(path)
+        parent, name = split_path(lexical.rstrip("/"))
+        real_path = f"{self._access.real_path(parent).rstrip('/')}/{name}"
+        relative = real_path.removeprefix(f"{self.root.rstrip('/')}/")
+        if relative.startswith("/"):
+            raise outside_error(path)
+        return WriteTarget(escape_path(relative), real_path, relative)
 
     def _ignore_rules_above(self, base: str) -> IgnoreRules:
         """Return the ignore rules from the directories above `base`."""

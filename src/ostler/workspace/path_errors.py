@@ -16,7 +16,7 @@ _MESSAGES: dict[int, tuple[PathErrorCode, str]] = {
     errno.ENODEV: ("not_a_file", "this is a device"),
     errno.ENAMETOOLONG: ("bad_path", "the path is too long for this file system"),
     errno.EILSEQ: ("bad_path", "this file system does not support such a name"),
-    errno.ELOOP: ("outside_workspace", "its symlinks form a loop or go through /proc"),
+    errno.ELOOP: ("outside_workspace", "its symlinks form a loop, go through /proc or have just changed"),
     errno.EXDEV: ("outside_workspace", "it is outside the workspace"),
     errno.EACCES: ("denied_by_system", "the operating system does not allow this"),
     errno.EPERM: ("denied_by_system", "the operating system does not allow this"),
