@@ -287,6 +287,31 @@ async def test_connection_refused(unused_tcp_port):
     assert "start the server" in str(caught.value)
 
 
+async def test_hint_names_the_setting_of_the_address(unused_tcp_port):
+    http = http_to(unused_tcp_port, setting="connection.api_url")
+    with pytest.raises(BackendError) as caught:
+        await http.send("GET", "/")
+    assert caught.value.fault.hint == "start the server, or change connection.api_url"
+    async with peer(b"junk\r\n\r\n") as port:
+        with pytest.raises(BackendError) as caught:
+            await body_of(await http_to(port, setting="connection.api_url").send("GET", "/"))
+    assert caught.value.fault.hint == "check connection.api_url and its port"
+
+
+async def test_headers_that_occur_twice_are_joined_and_cookies_stay_apart():
+    lines = [
+        "a: 1",
+        "Set-Cookie: x=1; Expires=Wed, 21 Oct 2090 07:28:00 GMT",
+        "a: 2",
+        "set-cookie: y=2",
+        "content-length: 0",
+    ]
+    async with peer("\r\n".join(["HTTP/1.1 200 OK", *lines, "", ""]).encode()) as port:
+        document = await http_to(port).fetch("GET", "/", timeout=5, limit=10)
+    assert document.headers["a"] == "1, 2"
+    assert document.headers["set-cookie"].split("\n") == ["x=1; Expires=Wed, 21 Oct 2090 07:28:00 GMT", "y=2"]
+
+
 async def test_unknown_host():
     with pytest.raises(BackendError) as caught:
         await HttpClient(Dialer(ServerOrigin("http", "no-such-host.invalid", 80))).send("GET", "/")

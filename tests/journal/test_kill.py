@@ -117,8 +117,8 @@ async def kill_often(targets: KillTargets, folder: Path, times: int) -> None:
         await check(root, acknowledged)
 
 
-async def test_killed_25_times(targets, tmp_path):
-    await kill_often(targets, tmp_path, 25)
+async def test_killed_10_times(targets, tmp_path):
+    await kill_often(targets, tmp_path, 10)
 
 
 @pytest.mark.slow

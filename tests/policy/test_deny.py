@@ -24,6 +24,7 @@ NEEDS = [
 @pytest.mark.parametrize("denial", ["rules", "restrictions", "restrictions of the call"])
 @pytest.mark.parametrize(("profile", "mode"), list(product(PROFILES, MODES)))
 @pytest.mark.parametrize("origin", ["model", "person", "protocol", "validation"])
+@pytest.mark.sampled(every=3)
 def test_denial_by_the_rules_is_final(denial, profile, mode, origin):
     policy = Policy(
         rules=(*BASELINE, DENY) if denial == "rules" else (Rule("*", "*", "allow"),),

@@ -173,6 +173,7 @@ def verdict(line: str) -> str:
 
 @pytest.mark.req("SH-3", "SH-5")
 @pytest.mark.parametrize("line", UNSAFE)
+@pytest.mark.sampled(every=3)
 def test_text_that_is_evaluated_again_needs_approval(line):
     assert verdict(line) == "confirm"
 

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from ostler.core.accounts import UserLimits
 from ostler.core.errors import UsageError
 from ostler.storage.sqlite_accounts import MAX_ATTEMPTS, SqliteAccounts
 from ostler.storage.sqlite_database import SqliteDatabase
@@ -230,3 +231,13 @@ def test_secrets_are_compared_in_constant_time_also_if_there_is_no_such_token(ac
     for given in (code[:-1] + ("A" if code[-1] != "A" else "B"), "AAAA-AAAA-AAAA-AAAA", code):
         accounts.exchange(given)
     assert compared == [(32, 32)] * 8
+
+
+def test_limits_of_a_user_are_stored_and_read_by_other_processes(connect):
+    first, second = connect(), connect()
+    assert first.limits("ada") == UserLimits()
+    first.set_limits("ada", UserLimits(sessions=3, tool_calls_per_minute=20))
+    assert second.limits("ada") == UserLimits(sessions=3, tool_calls_per_minute=20)
+    assert second.limits("bob") == UserLimits()
+    with pytest.raises(UsageError, match="negative"):
+        first.set_limits("ada", UserLimits(sessions=-1))

@@ -167,6 +167,7 @@ WORDS = {
 @pytest.mark.parametrize("final", [True, False], ids=["ended", "open"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "mixed"], ids=["LF", "CRLF", "CR", "mixed"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.sampled
 async def test_bytes_outside_the_match_are_kept(harness, encoding, end, final):
     word = WORDS.get(encoding, "Grüße 世界 😀")
     ends = {"mixed": ["\n", "\r\n", "\n", "\r\n", "\n"]}.get(end, [end] * 5)

@@ -33,6 +33,7 @@ def odd_file(request, harness):
 
 
 @pytest.mark.req("TL-7")
+@pytest.mark.sampled(every=2)
 async def test_searches_show_the_escaped_path(harness, odd_file, searcher):
     _, shown = odd_file
     lines = (await harness.ok("grep", pattern="needle")).data["matches"]
@@ -48,6 +49,7 @@ async def test_searches_show_the_escaped_path(harness, odd_file, searcher):
 
 
 @pytest.mark.req("TL-7")
+@pytest.mark.sampled(every=2)
 async def test_search_accepts_the_escaped_path(harness, odd_file, searcher):
     _, shown = odd_file
     folder, _, _ = shown.rpartition("/")

@@ -60,6 +60,7 @@ NO_MATCH_TEXTS = {
 
 @pytest.mark.req("TL-7")
 @pytest.mark.parametrize("glob", GLOBS, ids=str)
+@pytest.mark.sampled
 async def test_globs_find_files(tree, searcher, glob):
     expected = GLOBS[glob]
     result = await tree.ok("glob", pattern=glob)

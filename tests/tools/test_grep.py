@@ -86,6 +86,7 @@ CASES = {
 
 @pytest.mark.req("TL-7")
 @pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.sampled
 async def test_filters(tree, case):
     arguments, places = CASES[case]
     found = [f"{match['path']}:{match['line']}" for match in (await tree.ok("grep", **arguments)).data["matches"]]

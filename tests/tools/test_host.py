@@ -96,6 +96,43 @@ async def test_rules_see_the_resolved_tool_and_events_are_in_order(make_harness)
 
 
 @pytest.mark.req("PM-1")
+@pytest.mark.invariant("W6")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("edit", {"path": "src/d/pre-commit", "old": "old", "new": "evil"}),
+        ("write", {"path": "src/d/new", "content": "evil"}),
+        ("write_chunk", {"path": "src/d/new", "content": "evil", "final": True}),
+        ("mkdir", {"path": "src/d/evil"}),
+        ("patch", {"patch": "*** Begin Patch\n*** Delete File: src/d/pre-commit\n*** End Patch"}),
+        ("read", {"path": "src/d/pre-commit"}),
+    ],
+)
+async def test_folder_that_becomes_a_link_while_an_approval_is_open_is_not_used(make_harness, tool, arguments):
+    harness = make_harness(policy=ASK_ALL)
+    for folder in ("src/d", ".git/hooks"):
+        (harness.root / folder).mkdir(parents=True)
+        (harness.root / folder / "pre-commit").write_text(f"old text of {folder}\n")
+    subscription = harness.session.subscribe()
+
+    async def replace_and_answer():
+        async for envelope in subscription:
+            if isinstance(envelope.event, PermissionAsked):
+                (harness.root / "src/d").rename(harness.root / "src/e")
+                (harness.root / "src/d").symlink_to("../.git/hooks")
+                harness.session.answer(envelope.event.ask_id, Decision("allow", by="person"))
+                return
+
+    answer_task = asyncio.create_task(replace_and_answer())
+    result = await harness.call(tool, arguments)
+    await answer_task
+    assert result.status == "failed", result
+    assert [path.name for path in (harness.root / ".git/hooks").iterdir()] == ["pre-commit"]
+    assert (harness.root / ".git/hooks/pre-commit").read_text() == "old text of .git/hooks\n"
+    assert "text of .git" not in result.for_model
+
+
+@pytest.mark.req("PM-1")
 async def test_alias_does_not_bypass_a_rule(make_harness):
     harness = make_harness(policy=Policy(rules=(Rule("*", "*", "allow"), Rule("edit", "*", "deny", "test"))))
     (harness.root / "a.py").write_text("x\n")
@@ -173,6 +210,7 @@ async def test_mask_marker_is_not_written_over_a_secret(harness):
         ("mkdir", {"path": "/no/such/folder"}),
     ],
 )
+@pytest.mark.sampled(every=2)
 def test_path_outside_the_workspace_is_denied_with_a_code(ostler, tool, arguments):
     done = ostler("tool", "call", "--write", tool, json.dumps(arguments))
     result = json.loads(done.stdout)

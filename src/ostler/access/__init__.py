@@ -1,1 +1,1 @@
-"""What a session may do: the policy of settings and flags, and the active agent, mode and profile."""
+"""Permissions of a session: the policy of settings and flags, and the active agent, mode and profile."""

@@ -33,6 +33,15 @@ class IssuedToken(msgspec.Struct, frozen=True):
     text: str
 
 
+class UserLimits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Limits of one user: sessions in use, connections, and amounts per minute. 0 is the server's own limit."""
+
+    sessions: int = 0
+    connections: int = 0
+    messages_per_minute: int = 0
+    tool_calls_per_minute: int = 0
+
+
 class Accounts(Protocol):
     """The users of a server and their tokens. All calls raise `JournalError` if the storage fails."""
 
@@ -57,6 +66,11 @@ class Accounts(Protocol):
 
     def revoke_user(self, user: str) -> int:
         """Revoke all tokens and pairing codes of a user. Return the number of tokens."""
+
+    def limits(self, user: str) -> UserLimits: ...
+
+    def set_limits(self, user: str, limits: UserLimits) -> None:
+        """Set the limits of a user, who is added if needed. Raises `UsageError`."""
 
     def open_pairing(self, user: str, lifetime: float, token_lifetime: float = 0) -> str:
         """Return a code that can be exchanged once for a token of this user. Raises `UsageError`."""

@@ -9,7 +9,8 @@ import msgspec
 class CommandRequest(msgspec.Struct, frozen=True):
     """A command to run. `on_output` receives output as it arrives; `network` allows network access.
 
-    With `read_only`, it must run in a sandbox in which the workspace is read-only.
+    With `read_only`, it must run in a sandbox in which the workspace is read-only. `readable` are the paths outside
+    the workspace that it names, as its permission listed them.
     For background commands: with `interactive` the input stays open; a `script` is run instead of the command and gets
     it as its first argument.
     """
@@ -21,6 +22,7 @@ class CommandRequest(msgspec.Struct, frozen=True):
     on_output: Callable[[str], None] | None = None
     network: bool = False
     read_only: bool = False
+    readable: tuple[str, ...] = ()
     interactive: bool = False
     script: str = ""
 

@@ -231,7 +231,7 @@ class OptionChanged(PersistedEvent, frozen=True):
 
 
 class Steered(PersistedEvent, frozen=True):
-    """A prompt was sent to the running turn; it stays pending, even after a crash, until its `Delivered`."""
+    """A prompt was sent to the running turn; it is pending, even after a crash, until `Delivered` or its own turn."""
 
     prompt: Prompt
 
@@ -361,16 +361,16 @@ class ServerStateChanged(PersistedEvent, frozen=True):
 
 
 class RemoteCursor(PersistedEvent, frozen=True, tag="far_mark"):
-    """How far a remote backend has read the remote side's own log.
+    """How far a remote backend has read the remote log. A copy of `session` may copy the remote session.
 
-    `described` is the signature of the workspace description that the remote side has, if it got one. `session` is the
-    local session, if a copy of it may copy the remote session at this position too.
-    """
+    `described` is a signature of what the remote side has. `message` and `turn` are its ids of the local turn."""
 
     epoch: str
     seq: int
     described: str = ""
     session: str = ""
+    message: str = ""
+    turn: str = ""
 
 
 class TurnEnded(PersistedEvent, frozen=True):

@@ -8,6 +8,7 @@ from ostler.core.display import Display
 
 PolicyAction = Literal["allow", "ask", "deny"]
 Danger = Literal["ordinary", "stranger", "confirm", "deny"]
+CONFIRMED: Final = "confirmed"  # the field of a question that is answered with yes or no
 UNKNOWN_PROGRAM: Final = "stranger"  # the stored value of the danger level for unknown programs
 
 
@@ -56,8 +57,9 @@ class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a call would do, as data for the policy and for an approval request.
 
     With `by_hunk` the user can allow some hunks of the diffs in the preview and leave out others. `is_approved` means
-    that the user already allowed exactly this call, so that only a deny or a danger still counts. With
-    `may_run_read_only`, a command can run with the workspace read-only instead of asking the user.
+    that the user already allowed exactly this call, so that only a deny rule or a danger can still stop it. With
+    `may_run_read_only`, a command can run with the workspace read-only instead of asking the user; `read_only_needs`
+    are its needs then, if they differ because it otherwise runs outside the sandbox.
     """
 
     title: str
@@ -69,6 +71,7 @@ class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
     by_hunk: bool = False
     is_approved: bool = False
     may_run_read_only: bool = False
+    read_only_needs: tuple[Need, ...] = ()
 
     @property
     def dangerous(self) -> bool:
@@ -137,3 +140,16 @@ class QuestionReply(msgspec.Struct, frozen=True, omit_defaults=True):
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, object] | None = None
     who: str = ""
+
+
+def make_confirmation(text: str, label: str, *, asked_by: str = "") -> Question:
+    """Return a question that is answered with yes or no; `label` is what a yes does."""
+    field = {"type": "boolean", "title": label}
+    return Question(
+        "", text, {"type": "object", "properties": {CONFIRMED: field}, "required": [CONFIRMED]}, "", asked_by
+    )
+
+
+def is_confirmed(reply: QuestionReply) -> bool:
+    """Return whether a confirmation was answered with a clear yes; anything else is a no."""
+    return reply.action == "accept" and (reply.content or {}).get(CONFIRMED) is True

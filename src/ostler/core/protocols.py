@@ -41,8 +41,13 @@ class BackendContext(Protocol):
     def remote_turn_started(self, prompt: Prompt) -> None:
         """Report that the remote side started a turn; the session then calls `run_turn(None)`."""
 
-    def unsent_notes(self) -> Sequence[str]:
-        """Return, once, what to send before a prompt: instructions, reverts, reminders, the user's commands."""
+    def unsent_notes(self, *, is_new_history: bool = False) -> Sequence[str]:
+        """Return what to send before a prompt: instructions, reverts, reminders, the user's commands.
+
+        Each is returned once, or again if the turn fails.
+
+        With `is_new_history` the remote side has no earlier messages, so the instructions are returned again.
+        """
 
     async def record_start(self, event: ToolStarted, *, files_only: bool = False) -> None:
         """Record that a call starts. On return the record is on disk and the checkpoint is taken (`Undo.begin`)."""
@@ -225,6 +230,9 @@ class Workspace(Protocol):
 
     async def is_sandboxed(self) -> bool:
         """Return whether commands run in the operating system's sandbox."""
+
+    async def has_sandbox(self) -> bool:
+        """Return whether a command can run in a sandbox with the workspace read-only, also if others run elsewhere."""
 
     def is_read_only_command(self, command: str) -> bool:
         """Return whether a command always runs with the workspace read-only, if it runs in the sandbox."""

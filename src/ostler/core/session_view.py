@@ -1,9 +1,9 @@
-"""What a session has stored and its current state, as read-only views."""
+"""Read-only views of the stored records of a session and of its current state."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from ostler.core.events import Envelope, Event, PermissionAsked, QuestionAsked, ServerStateChanged
+from ostler.core.events import Envelope, Event, PermissionAsked, QuestionAsked, ServerStateChanged, TurnStarted
 from ostler.core.permission import Rule
 from ostler.core.tools import Todo, ToolResult
 
@@ -13,6 +13,10 @@ class SessionView(Protocol):
 
     @property
     def title(self) -> str: ...
+
+    @property
+    def turn(self) -> TurnStarted | None:
+        """The start of the running turn."""
 
     @property
     def todos(self) -> Sequence[Todo]: ...
@@ -36,6 +40,10 @@ class SessionView(Protocol):
     @property
     def queued(self) -> Sequence[str]:
         """The prompts to send after the running turn, as last saved."""
+
+    @property
+    def undelivered(self) -> Collection[str]:
+        """The ids of the prompts that were sent to a turn and not given to the model yet."""
 
 
 class Records(Protocol):

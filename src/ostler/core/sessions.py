@@ -46,7 +46,9 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `runs_own_tools` means that the remote side also runs tools of its own, outside the tool host. `can_continue` means
     that a finished turn can be continued, `has_agents` that the backend uses the session's agent and runs subagents.
-    `can_take_over` means that an interrupted turn can be continued from its records, also in another process.
+    `can_take_over` means that an interrupted turn can be continued from its records, also in another process,
+    `keeps_queue` that prompts which are sent during a turn wait on the remote side, which starts them.
+    `facts` are pairs of name and value that `/status` shows, such as the address of the server.
     """
 
     backend: str
@@ -58,6 +60,8 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     can_continue: bool = False
     has_agents: bool = False
     can_take_over: bool = False
+    keeps_queue: bool = False
+    facts: tuple[tuple[str, str], ...] = ()
 
     @property
     def agent_name(self) -> str:
@@ -67,6 +71,10 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     def option(self, option_id: str) -> str:
         """Return the value of an option, or an empty string if there is no such option."""
         return next((o.value for o in self.options if o.id == option_id), "")
+
+    def fact(self, name: str) -> str:
+        """Return the value of a fact, or an empty string if there is none."""
+        return dict(self.facts).get(name, "")
 
     def with_option(self, option_id: str, value: str) -> "SessionInfo":
         """Return a copy with one option set. A value that is not one of its choices leaves the option unchanged."""
@@ -183,7 +191,11 @@ class RevokeRule(msgspec.Struct, frozen=True, tag="revoke"):
     rule: Rule
 
 
-SessionChange = Steer | SetQueue | SetOption | Compact | Revert | Rename | RevokeRule
+class TakeTools(msgspec.Struct, frozen=True, tag="take_tools"):
+    """Run the tools of a server's session on this machine from now on."""
+
+
+SessionChange = Steer | SetQueue | SetOption | Compact | Revert | Rename | RevokeRule | TakeTools
 
 Profile = Literal["paranoid", "balanced", "god_mode"]
 Mode = Literal["ask", "accept-edits", "plan"]

@@ -40,7 +40,7 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     source: str = ""
 
     def rule_layers(self) -> tuple[tuple[Rule, ...], ...]:
-        """Return the layers of `rules`; in each the last match counts, and over all the strictest result."""
+        """Return the layers of `rules`; the last match of each is used, and over all layers the strictest result."""
         single = tuple(rule for rule in self.rules if isinstance(rule, Rule))
         layers = tuple(layer for layer in self.rules if not isinstance(layer, Rule))
         return (single, *layers) if single else layers

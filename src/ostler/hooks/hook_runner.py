@@ -165,6 +165,7 @@ class HookRunner:
         command = f"printf %s {shlex.quote(stdin)} | {shlex.join(hook.command)}"
         env = {"CLAUDE_PROJECT_DIR": self._cwd} if hook.style == "claude" else {}
         try:
-            return await shell.run(CommandRequest(command, timeout=hook.seconds, env=env))
+            named = tuple(word for word in hook.command if word.startswith("/"))
+            return await shell.run(CommandRequest(command, timeout=hook.seconds, env=env, readable=named))
         finally:
             await shell.aclose()

@@ -27,7 +27,7 @@ Headers = Sequence[tuple[str, str]]
 
 
 class HttpDocument(msgspec.Struct, frozen=True):
-    """A complete response."""
+    """A complete response. Headers that occur more than once are joined with commas, `set-cookie` with newlines."""
 
     status: int
     headers: dict[str, str]
@@ -47,6 +47,11 @@ class HttpClient:
     @property
     def origin(self) -> ServerOrigin:
         return self._dialer.origin
+
+    @property
+    def address_setting(self) -> str:
+        """What the user calls the setting with the server's address."""
+        return self._dialer.setting
 
     async def send(
         self, method: str, target: str, headers: Headers = (), body: bytes = b"", *, repeatable: bool = True
@@ -241,7 +246,8 @@ class HttpResponse:
         self.status = event.status_code
         for name, value in event.headers:
             key, text = name.decode("ascii"), value.decode("latin-1")
-            self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+            separator = "\n" if key == "set-cookie" else ", "
+            self.headers[key] = f"{self.headers[key]}{separator}{text}" if key in self.headers else text
         self._decoder = self._make_decoder(self.headers.get("content-encoding", "").strip().lower())
         self._first_data = self._parser.trailing_data[0]
         self._body = make_body(self.status, self.headers)
@@ -314,10 +320,13 @@ class HttpResponse:
 
     def _closed_error(self, when: str) -> BackendError:
         self.close()
-        return BackendError(
-            f"{self.server} closed the connection {when}", code="closed", hint="try again, or check the server's log"
-        )
+        hint = "try again, or check the server's log"
+        if self._client.origin.scheme == "http" and not self._has_received:
+            hint = f"if it expects TLS, use https:// in {self._client.address_setting}; else {hint}"
+        return BackendError(f"{self.server} closed the connection {when}", code="closed", hint=hint)
 
     def _malformed_error(self, what: str) -> BackendError:
         self.close()
-        return BackendError(f"{self.server} sent {what}", code="malformed", hint="check the base URL and its port")
+        return BackendError(
+            f"{self.server} sent {what}", code="malformed", hint=f"check {self._client.address_setting} and its port"
+        )

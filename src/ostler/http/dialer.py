@@ -16,10 +16,15 @@ if TYPE_CHECKING:
     from ostler.http.tls import TlsFiles
 
 _MAX_PROXY_HEAD = 16_384
+TRUST_HINT = "check the host name, or set your company's CA file with SSL_CERT_FILE or the profile's `ca`"
 
 
 class Dialer:
-    """Opens connections to one server. With `unix` they go to that socket, and `origin` only names the server."""
+    """Opens connections to one server. With `unix` they go to that socket, and `origin` only names the server.
+
+    `setting` is what the user calls the setting with the server's address; hints of errors name it.
+    `trust_hint` says what to do if its certificate is not trusted.
+    """
 
     def __init__(
         self,
@@ -29,8 +34,12 @@ class Dialer:
         tls_files: "TlsFiles | None" = None,
         timeout: float = 10.0,
         unix: str = "",
+        setting: str = "the base URL",
+        trust_hint: str = TRUST_HINT,
     ) -> None:
         self.origin = origin
+        self.setting = setting
+        self._trust_hint = trust_hint
         self._unix = unix
         self._proxy = proxy
         self._tls_files = tls_files
@@ -57,7 +66,7 @@ class Dialer:
             raise BackendError(
                 f"{self.origin.address} did not accept a connection within {self._timeout:g} s",
                 code="timeout",
-                hint="check the base URL, the network and the proxy settings",
+                hint=f"check {self.setting}, the network and the proxy settings",
             ) from None
         self._check_fingerprint(connection)
         return connection
@@ -87,7 +96,7 @@ class Dialer:
             raise self._tls_error(error) from None
         except OSError as error:
             disconnected = tls and isinstance(error, ConnectionResetError | BrokenPipeError | ConnectionAbortedError)
-            raise (self.early_close_error(error) if disconnected else None) or _unreachable_error(
+            raise (self.early_close_error(error) if disconnected else None) or self._unreachable_error(
                 origin, error
             ) from None
 
@@ -150,7 +159,7 @@ class Dialer:
         except ssl.SSLError as error:
             raise self._tls_error(error) from None
         except OSError as error:
-            raise _unreachable_error(self.origin, error) from None
+            raise self._unreachable_error(self.origin, error) from None
         if secured is None:
             raise BackendError(f"{self.origin.address} aborted the TLS handshake", code="tls")
         connection.transport = secured
@@ -196,26 +205,21 @@ class Dialer:
     def _tls_error(self, error: ssl.SSLError) -> BackendError:
         from ostler.http.tls import TlsFiles, tls_error
 
-        return tls_error(self.origin, error, self._tls_files or TlsFiles())
+        return tls_error(self.origin, error, self._tls_files or TlsFiles(), self.setting, self._trust_hint)
+
+    def _unreachable_error(self, origin: ServerOrigin, error: OSError) -> BackendError:
+        hint = f"check {self.setting} and the network"
+        if isinstance(error, socket.gaierror):
+            return BackendError(f"unknown host {origin.host}", code="unreachable", hint=hint)
+        if isinstance(error, ConnectionRefusedError):
+            return BackendError(
+                f"connection refused by {origin.address}",
+                code="unreachable",
+                hint=f"start the server, or change {self.setting}",
+            )
+        reason = error.strerror or type(error).__name__
+        return BackendError(f"cannot connect to {origin.address} ({reason})", code="unreachable", hint=hint)
 
     @staticmethod
     def _proxy_auth_headers(proxy: Proxy) -> list[tuple[str, str]]:
         return [("proxy-authorization", proxy.credentials)] if proxy.credentials else []
-
-
-def _unreachable_error(origin: ServerOrigin, error: OSError) -> BackendError:
-    if isinstance(error, socket.gaierror):
-        return BackendError(
-            f"unknown host {origin.host}", code="unreachable", hint="check the base URL and the network"
-        )
-    if isinstance(error, ConnectionRefusedError):
-        return BackendError(
-            f"connection refused by {origin.address}",
-            code="unreachable",
-            hint="start the server, or change the base URL",
-        )
-    return BackendError(
-        f"cannot connect to {origin.address} ({error.strerror or type(error).__name__})",
-        code="unreachable",
-        hint="check the base URL and the network",
-    )

@@ -20,7 +20,7 @@ class SseSplitter:
     A reply can have thousands of events of one `data: ` line each. They are split in a few passes over the whole
     read; everything else goes line by line. `has_partial_data` is True while an event with data is incomplete; comments
     and other fields only keep the connection alive. `last_id` is the id of the last complete event, `retry_ms` how long
-    to wait before a new connection, if the server says so.
+    to wait before a new connection, if the server sends it.
     """
 
     def __init__(

@@ -68,16 +68,18 @@ def check_fingerprint(origin: ServerOrigin, tls: ssl.SSLObject | None, fingerpri
         )
 
 
-def tls_error(origin: ServerOrigin, error: ssl.SSLError, files: TlsFiles) -> BackendError:
+def tls_error(
+    origin: ServerOrigin, error: ssl.SSLError, files: TlsFiles, setting: str, trust_hint: str
+) -> BackendError:
     """Return the error message for a failed handshake. With TLS 1.3 a rejection may arrive after the handshake."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return BackendError(
             f"the certificate of {origin.address} is not trusted ({error.verify_message})",
             code="tls",
-            hint="check the host name, or set your company's CA file with SSL_CERT_FILE or the profile's `ca`",
+            hint=trust_hint,
         )
     if error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE"):
-        return BackendError(f"{origin.address} does not speak TLS", code="tls", hint="use http:// in the base URL")
+        return BackendError(f"{origin.address} does not speak TLS", code="tls", hint=f"use http:// in {setting}")
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return early_close_error(origin, files)
     reason = error.reason or "handshake aborted"

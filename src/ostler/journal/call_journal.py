@@ -37,7 +37,7 @@ class ConversationTexts:
         self._events[envelope.seq] = envelope.event
 
     def fill(self, envelope: e.Envelope) -> e.Envelope:
-        """Return a stored record with its text, as far as it is known."""
+        """Return a stored record with its text, if known."""
         event = self._events.get(envelope.seq) or self._fill(envelope)
         return envelope if event is envelope.event else msgspec.structs.replace(envelope, event=event)
 
@@ -77,10 +77,8 @@ class CallJournal:
         return self._records
 
     def append(self, envelope: e.Envelope) -> None:
-        if isinstance(envelope.event, e.PartialReply | e.Queued):
-            return  # the server has the reply; what waits here is lost if this process is killed
         stored = without_text(envelope.event)
-        if stored is not envelope.event:
+        if stored is not envelope.event and not isinstance(stored, e.PartialReply | e.Queued):
             self._texts.keep(envelope)
         self._journal.append(msgspec.structs.replace(envelope, event=stored))
 
@@ -129,7 +127,7 @@ class _FilledRecords:
 
 
 def without_text(event: e.Event) -> e.Event:
-    """Return an event as it is stored: without what the user and the model wrote to each other."""
+    """Return an event in its stored form: without what the user and the model wrote to each other."""
     match event:
         case e.TurnStarted(_, prompt) | e.Steered(prompt):
             return msgspec.structs.replace(event, prompt=_without_text(prompt))
@@ -139,6 +137,10 @@ def without_text(event: e.Event) -> e.Event:
             return e.MessageDone(msgspec.structs.replace(message, parts=parts))
         case e.Reminded():
             return e.Reminded(ELSEWHERE)
+        case e.PartialReply(message_id):
+            return e.PartialReply(message_id, restarts=True)
+        case e.Queued():
+            return e.Queued(())
         case _:
             return event
 

@@ -64,7 +64,7 @@ class McpEntry(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
 
     def to_request(self) -> McpServerRequest:
-        """Return the server as it is passed to an agent."""
+        """Return the server in the form that an agent gets."""
         if self.url:
             return McpServerRequest(self.name, self.type or "http", url=self.url, headers=self.headers)
         return McpServerRequest(self.name, command=(self.command, *self.args), env=self.env)

@@ -157,7 +157,7 @@ class AttachmentCollector:
 def _is_sensitive(path: str, absolute: str) -> bool:
     """Return whether a file probably contains secrets, judged by its names and folders, also behind symlinks."""
     from ostler.text.redact import is_sensitive_file
-    from ostler.workspace.session_workspace import CREDENTIAL_PATHS
+    from ostler.workspace.home_paths import CREDENTIAL_PATHS
 
     real = os.path.realpath(absolute)
     folders = [os.path.realpath(os.path.expanduser(f"~/{name}")) for name in CREDENTIAL_PATHS if name != ".ostler"]

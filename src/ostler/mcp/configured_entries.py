@@ -91,6 +91,7 @@ class _EntryReader:
             config.network,
             self._cwd,
             self._oauth(config),
+            self._settings.config.security.sandbox_readable,
         )
 
     def _oauth(self, config: McpConfig) -> OAuthEntry | None:

@@ -107,7 +107,7 @@ class HttpConnection:
         return result
 
     def _cancel(self, request_id: int) -> None:
-        """Tell a legacy server that a request was cancelled; for a modern one the closed connection says so."""
+        """Tell a legacy server that a request was cancelled; for a modern one the closed connection is enough."""
         if self._legacy_version and not self.closed:
             params = {"requestId": request_id, "reason": "cancelled by the client"}
             self._run(self._send_message({"jsonrpc": "2.0", "method": MCP_CANCEL, "params": params}))
@@ -400,5 +400,5 @@ async def connect_http(
         raise UsageError(f"the url of the MCP server {entry.name} is not a valid URL")
     origin = origin_from_match(parts)
     target = percent_encode(parts["path"] or "/") + (f"?{percent_encode(parts['query'])}" if parts["query"] else "")
-    dialer = Dialer(origin, proxy=proxy_for(origin, environ))
+    dialer = Dialer(origin, proxy=proxy_for(origin, environ), setting=f"the url of the MCP server {entry.name}")
     return HttpConnection(dialer, target, entry, handler, access)

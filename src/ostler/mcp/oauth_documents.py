@@ -62,7 +62,7 @@ class Documents:
         assert parts is not None
         origin = origin_from_match(parts)
         target = percent_encode(parts["path"] or "/") + (f"?{percent_encode(parts['query'])}" if parts["query"] else "")
-        client = HttpClient(Dialer(origin, proxy=proxy_for(origin, self._environ)))
+        client = HttpClient(Dialer(origin, proxy=proxy_for(origin, self._environ), setting="the url of the MCP server"))
         accept = [] if any(name == "accept" for name, _ in headers) else [("accept", "application/json")]
         try:
             return await client.fetch(

@@ -93,7 +93,7 @@ def _command_prefix(server: McpServer) -> str:
 def parse_arguments(command: PromptCommand, text: str) -> dict[str, str]:
     """Return the arguments by name: `name=value`, or in the declared order. Raises `UsageError`.
 
-    The last argument gets all remaining words; the only argument gets the text as it is.
+    The last argument gets all remaining words; the only argument gets the unchanged text.
     """
     declared = [argument.name for argument in command.prompt.arguments]
     values: dict[str, str] = {}

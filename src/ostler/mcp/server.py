@@ -270,7 +270,7 @@ class McpServer:
             self._listing = asyncio.create_task(self._load_offers(client), name=f"prompts of {self.entry.name}")
 
     async def _load_offers(self, client: McpClient) -> None:
-        """List prompts and resources. What cannot be listed is left out; it never makes the server fail."""
+        """List prompts and resources. One that cannot be listed is left out and does not make the server fail."""
         capabilities, timeout = client.description.capabilities, self.entry.start_timeout
         prompts: list[ServerPrompt] = []
         resources: list[ServerResource] = []

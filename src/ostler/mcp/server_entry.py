@@ -26,8 +26,8 @@ class ServerEntry(msgspec.Struct, frozen=True):
 
     `env` is the complete environment of a local server, `secrets` are values that must not appear in logs. `problem`
     says why the entry cannot be used. `origin` is the file that configures it. With `sandbox`, a local server can write
-    only to `workspace` and a temporary folder, which is also its working directory if `cwd` is empty. `oauth` is None
-    if Ostler must not log in to a remote server.
+    only to `workspace` and a temporary folder, which is also its working directory if `cwd` is empty, and read
+    `readable` paths in home directories. `oauth` is None if Ostler must not log in to a remote server.
     """
 
     name: str
@@ -49,6 +49,7 @@ class ServerEntry(msgspec.Struct, frozen=True):
     network: bool = False
     workspace: str = ""
     oauth: OAuthEntry | None = None
+    readable: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:

@@ -9,18 +9,22 @@ from ostler.mcp.server_entry import ServerEntry
 from ostler.processes.helper_programs import HelperProgram
 from ostler.processes.sandbox_policy import SandboxUnavailable
 from ostler.processes.session_processes import SessionProcesses
+from ostler.workspace.home_paths import repository_folders
 from ostler.workspace.session_workspace import running_marks_dir, workspace_policy
 
 
 class ServerSandbox:
     """Starts the program of one server with the same restrictions as commands. Nothing starts before the program.
 
-    Credentials stay hidden, also with network access.
+    It can also read the paths in its command line and the repositories that contain them. Credentials stay hidden, also
+    with network access.
     """
 
     def __init__(self, entry: ServerEntry) -> None:
         self._name = entry.name
-        policy = workspace_policy(entry.workspace, writable=bool(entry.workspace), mode="require")
+        named = [word for word in (*entry.command, entry.cwd) if word.startswith("/")]
+        readable = (*entry.readable, *named, *(folder for word in named for folder in repository_folders(word)))
+        policy = workspace_policy(entry.workspace, writable=bool(entry.workspace), mode="require", readable=readable)
         self._processes = SessionProcesses(
             entry.workspace or "/",
             policy=msgspec.structs.replace(policy, network=entry.network),

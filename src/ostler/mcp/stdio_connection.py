@@ -112,7 +112,7 @@ async def _empty_result() -> dict[str, Any]:
 async def connect_stdio(
     entry: ServerEntry, handler: ConnectionHandler, on_stderr: Callable[[bytes], None]
 ) -> Connection:
-    """Start a local server, in a sandbox if its entry says so. Raises `UsageError` if it cannot be started."""
+    """Start a local server, in a sandbox if its entry asks for one. Raises `UsageError` if it cannot be started."""
     if not entry.sandbox:
         return await _connect(entry, handler, on_stderr, open_program, _close_nothing)
     from ostler.mcp.server_sandbox import ServerSandbox

@@ -73,6 +73,7 @@ def evaluate_read_only(
     if not permission.may_run_read_only:
         return None
     confined = msgspec.structs.replace(policy, allow_sandboxed_by_default=True)
+    permission = msgspec.structs.replace(permission, needs=permission.read_only_needs or permission.needs)
     verdict = evaluate_permission(permission, confined, origin=origin, grants=grants, restrictions=restrictions)
     return verdict if verdict.action == "allow" else None
 

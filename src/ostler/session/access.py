@@ -1,4 +1,4 @@
-"""What a session may do: its policy and tools, and the options that change them."""
+"""Permissions of a session: its policy and tools, and the options that change them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol

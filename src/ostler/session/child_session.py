@@ -76,7 +76,7 @@ class ChildSession(LocalSession):
         return super().may_read(call_id, path) and self._parent.may_read(self._task.id, path)
 
     async def record_start(self, event: ToolStarted, *, files_only: bool = False) -> None:
-        """What a child changes is undone with its parent's turn."""
+        """Changes of a child are undone with its parent's turn."""
         if event.effects:
             await self._parent.prepare_effects(self._task.id, files_only=files_only)
         await super().record_start(event, files_only=files_only)

@@ -107,13 +107,13 @@ class PermissionDecider:
             return Decision("allow", reason=confined.reason, read_only=True)
         needs = needs_to_approve(permission, self.policy, origin=origin, grants=grants(), restrictions=restrictions)
         asked = _mark_validation(permission) if origin == "validation" else permission
-        asked = msgspec.structs.replace(asked, needs=needs, may_run_read_only=False)
+        asked = msgspec.structs.replace(asked, needs=needs, may_run_read_only=False, read_only_needs=())
         return await self._ask(asked, verdict.once_only, evaluate)
 
     def _deny(self, permission: Permission, denial: Verdict) -> Decision:
         non_interactive = denial.steps[-1].name == NON_INTERACTIVE_STEP and denial.steps[-2].action == "ask"
         decision = Decision("deny", by="nobody" if non_interactive else "policy", reason=denial.reason)
-        permission = msgspec.structs.replace(permission, may_run_read_only=False)
+        permission = msgspec.structs.replace(permission, may_run_read_only=False, read_only_needs=())
         self._emit(PermissionDecided(self._new_id("ask"), permission, decision))
         return decision
 

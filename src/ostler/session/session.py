@@ -275,8 +275,8 @@ class LocalSession:
         if event.effects:
             await self._journal_sync.wait_synced()
 
-    def unsent_notes(self) -> Sequence[str]:
-        return self._unsent_notes.take(self._access.instructions())
+    def unsent_notes(self, *, is_new_history: bool = False) -> Sequence[str]:
+        return self._unsent_notes.take(self._access.instructions(), is_new_history=is_new_history)
 
     def skip_revert_note(self) -> None:
         """Do not describe reverted prompts to the backend, which has reverted them too."""
@@ -378,8 +378,9 @@ class LocalSession:
             raise UsageError("a turn is still running", code="turn_running", hint="wait for it or cancel it")
         self._repair()
         turn_id = self.new_id("turn")
-        for prompt_id in tuple(self.state.undelivered):  # sent before this prompt
-            self.emit(Delivered(prompt_id))
+        for prompt_id in tuple(self.state.undelivered):
+            if prompt_id != prompt.id:  # sent before this prompt
+                self.emit(Delivered(prompt_id))
         self.emit(started := TurnStarted(turn_id, prompt))
         self._journal_sync.start()
         return self._begin_turn(turn_id, None if is_remote else self.mask(started).prompt, follows=is_remote)

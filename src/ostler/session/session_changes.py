@@ -44,6 +44,8 @@ class SessionChanges:
                 return await self._revert(change)
             case Steer():
                 return await self._steer(change)
+            case SetQueue() if self._session.info.keeps_queue:
+                return await self._backend.apply(change)  # which reports the queue of the remote side
             case SetQueue(texts, prompts):
                 self._session.emit(Queued(texts, prompts))
                 self._journal_sync.start()

@@ -107,9 +107,10 @@ class SessionState:
         match event:
             case InfoChanged(info):
                 self.info = info
-            case TurnStarted():
+            case TurnStarted(_, prompt):
                 self.turn = event
                 self.turns += 1
+                self.undelivered.pop(prompt.id, None)
             case TurnEnded():
                 self.turn = None
                 self._forget_calls()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ostler.core.events import Event, Reminded, Reverted, ToolCalled, ToolFinished, TurnStarted
+from ostler.core.events import Event, Reminded, Reverted, ToolCalled, ToolFinished, TurnEnded, TurnStarted
 from ostler.core.session_view import Records
 from ostler.core.tools import ToolCall
 
@@ -11,27 +11,41 @@ NO_INSTRUCTIONS = "Instructions for earlier agents no longer apply."
 
 
 class UnsentNotes:
-    """Collects notes from the records of a session; each is returned once."""
+    """Collects notes from the records of a session; each is returned once, or again if the turn it was for failed."""
 
     def __init__(self, records: Records, active_records: Records) -> None:
         """`records` are all records, `active_records` those that are not reverted."""
         self._records = records
         self._active_records = active_records
-        self._seen_seq = max((records[index].seq for index in _last(records, "turn_ended")), default=0)
+        self._seen_seq = self._delivered_seq = _end_of_last_delivered(records)
         self._known_reverts = 0
         self._user_calls: dict[str, ToolCall] = {}
-        self._instructions = ""
+        self._instructions = self._delivered_instructions = ""
 
-    def take(self, instructions: str) -> tuple[str, ...]:
+    def take(self, instructions: str, *, is_new_history: bool) -> tuple[str, ...]:
         """Return the notes since the last call. `instructions` are those of the active agent."""
+        self._note_delivery()
+        if is_new_history:
+            self._instructions = ""
         notes = (*self._instruction_note(instructions), *self._revert_note(), *self._event_notes())
         if len(self._records):
             self._seen_seq = self._records[len(self._records) - 1].seq
         return notes
 
     def skip_reverts(self) -> None:
-        """Note that the backend has reverted its own history to the same point."""
+        """Note that the backend has reverted its own history to the same point, with the notes of reverted prompts."""
         self._known_reverts = self._records[len(self._records) - 1].seq
+        end = _end_of_last_delivered(self._active_records)
+        self._seen_seq, self._delivered_seq = min(self._seen_seq, end), min(self._delivered_seq, end)
+
+    def _note_delivery(self) -> None:
+        """Take the notes of the last call again if their turn failed: the backend may not have received them."""
+        ends = (self._records[index] for index in self._records.indexes_of(("turn_ended",)))
+        ended = next((record.event for record in ends if record.seq > self._seen_seq), None)
+        if isinstance(ended, TurnEnded) and ended.reason == "failed":
+            self._seen_seq, self._instructions = self._delivered_seq, self._delivered_instructions
+        elif ended is not None:
+            self._delivered_seq, self._delivered_instructions = self._seen_seq, self._instructions
 
     def _instruction_note(self, instructions: str) -> Iterator[str]:
         if instructions != self._instructions:
@@ -78,15 +92,23 @@ class UnsentNotes:
             case ToolCalled(call) if call.origin == "person":
                 self._user_calls[call.id] = call
             case ToolFinished(result) if result.call_id in self._user_calls:
-                yield f"The user ran {_describe(self._user_calls.pop(result.call_id))}:\n{result.for_model}"
+                yield f"The user ran {_describe(self._user_calls[result.call_id])}:\n{result.for_model}"
             case Reminded(text):
-                yield text
+                from ostler.journal.call_journal import ELSEWHERE  # imported late: the engine takes no notes
+
+                if text != ELSEWHERE:
+                    yield text
             case _:
                 pass
 
 
-def _last(records: Records, event_type: str) -> list[int]:
-    return list(records.indexes_of((event_type,)))[-1:]
+def _end_of_last_delivered(records: Records) -> int:
+    """Return the number of the last record that ends a turn which did not fail, or 0."""
+    for index in reversed(list(records.indexes_of(("turn_ended",)))):
+        event = records[index].event
+        if isinstance(event, TurnEnded) and event.reason != "failed":
+            return records[index].seq
+    return 0
 
 
 def _describe(call: ToolCall) -> str:

@@ -62,9 +62,18 @@ class SessionAdmin:
         meta, records = self._read_session(session_ref)
         return meta, _messages(ActiveRecords(records))
 
-    def export(self, session_ref: str, kind: str | None, output: str | None, *, redact: bool) -> Iterator[bytes]:
+    def export(
+        self,
+        session_ref: str,
+        kind: str | None,
+        output: str | None,
+        *,
+        redact: bool,
+        opened: Records | None = None,
+    ) -> Iterator[bytes]:
+        """Yield or write a session. `opened` has its records if it is open: they may have texts that are not stored."""
         kind = kind or EXPORT_FORMATS.get(Path(output or "").suffix.lower(), "markdown")
-        chunks = self._export_chunks(session_ref, kind, redact)
+        chunks = self._export_chunks(session_ref, kind, redact, opened)
         if not output:
             yield from chunks
             return
@@ -76,13 +85,17 @@ class SessionAdmin:
         except OSError as error:
             raise UsageError(f"cannot write {output}: {error.strerror}") from None
 
-    def _export_chunks(self, session_ref: str, kind: str, redact: bool) -> Iterable[bytes]:
+    def _export_chunks(self, session_ref: str, kind: str, redact: bool, opened: Records | None) -> Iterable[bytes]:
         from ostler.journal.export_html import to_html
         from ostler.journal.export_json import to_json
         from ostler.journal.export_markdown import to_markdown
         from ostler.storage.redaction import make_record_redactor
 
         meta, records = self._read_session(session_ref)
+        if opened is not None:
+            meta, records = SessionMeta(meta.id), opened
+            for envelope in records:
+                meta.apply(envelope)
         redactor = make_record_redactor(self._settings, os.environ, enabled=redact)
         if kind == "json":
             return to_json(meta, records, redactor.redact_tree)

@@ -12,7 +12,9 @@ import sqlite3
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from ostler.core.accounts import ALL_SCOPES, AccessScope, AccountToken, IssuedToken
+import msgspec
+
+from ostler.core.accounts import ALL_SCOPES, AccessScope, AccountToken, IssuedToken, UserLimits
 from ostler.core.errors import UsageError
 from ostler.storage.sqlite_database import SqliteDatabase
 
@@ -60,8 +62,10 @@ class SqliteAccounts:
         return token
 
     def valid(self, token_ids: Collection[str]) -> frozenset[str]:
-        wanted = frozenset(token_ids)
-        return frozenset(token.id for token in self._valid_tokens() if token.id in wanted)
+        wanted, now = msgspec.json.encode(sorted(token_ids)).decode(), self._clock()
+        query = "SELECT id FROM tokens WHERE id IN (SELECT value FROM json_each(?)) AND NOT revoked"
+        query += " AND (NOT expires OR expires > ?)"
+        return frozenset(row[0] for row in self._database.read(lambda db: db.execute(query, [wanted, now]).fetchall()))
 
     def tokens(self) -> Sequence[AccountToken]:
         query = f"SELECT {_COLUMNS} FROM tokens ORDER BY created, id"
@@ -77,6 +81,23 @@ class SqliteAccounts:
 
     def revoke_user(self, user: str) -> int:
         return self._database.write(lambda db: _revoke_user(db, user, self._clock()))
+
+    def limits(self, user: str) -> UserLimits:
+        query = "SELECT limits FROM users WHERE name = ?"
+        row = self._database.read(lambda db: db.execute(query, [user]).fetchone())
+        return msgspec.json.decode(row[0], type=UserLimits) if row else UserLimits()
+
+    def set_limits(self, user: str, limits: UserLimits) -> None:
+        _check_user(user)
+        if min(msgspec.structs.astuple(limits)) < 0:
+            raise UsageError("a limit must not be negative", hint="use 0 for the limit of the server")
+        update, values = "UPDATE users SET limits = ? WHERE name = ?", [msgspec.json.encode(limits), user]
+
+        def write(db: sqlite3.Connection) -> None:
+            _insert_user(db, user, self._clock())
+            db.execute(update, values)
+
+        self._database.write(write)
 
     def open_pairing(self, user: str, lifetime: float, token_lifetime: float = 0) -> str:
         _check_user(user)

@@ -30,7 +30,9 @@ CREATE TABLE pairings(
   token_lifetime REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 """
 _WAITING = "ALTER TABLE sessions ADD COLUMN waiting INTEGER NOT NULL DEFAULT 0"
-MIGRATIONS = (_SESSIONS, _ACCOUNTS, _WAITING)  # the n-th script makes schema n; a published script is never changed
+_LIMITS = "ALTER TABLE users ADD COLUMN limits BLOB NOT NULL DEFAULT x'7b7d'"  # {}
+# The n-th script makes schema n; a published script is never changed.
+MIGRATIONS = (_SESSIONS, _ACCOUNTS, _WAITING, _LIMITS)
 
 
 def migrate(db: sqlite3.Connection, name: str) -> None:

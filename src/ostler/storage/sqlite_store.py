@@ -267,4 +267,4 @@ def _check_project(session_id: str, stored_project: str, root: str, *, project: 
 
 
 def _not_found(session_ref: str) -> UsageError:
-    return UsageError(f"session {session_ref[:120]!r} not found", hint="list the sessions")
+    return UsageError(f"session {session_ref[:120]!r} not found", code="session_not_found", hint="list the sessions")

@@ -238,6 +238,15 @@ def escape_invisible(text: str) -> str:
     return _pattern(f"[{members}]").sub(_escape_char, text)
 
 
+def escape_to_one_line(text: str) -> str:
+    """Return a text in one line: `⏎` stands for its line breaks, and invisible characters are escaped.
+
+    A command must not look like another one, so spaces between words are kept.
+    """
+    lines = (line.strip(" \t") for line in text.replace("\r\n", "\n").strip().split("\n"))
+    return escape_invisible(" ⏎ ".join(filter(None, lines))).replace("\t", r"\t")
+
+
 def _escape_char(match: Match[str]) -> str:
     char = match.group()
     if char == "\r":

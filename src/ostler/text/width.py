@@ -1,14 +1,23 @@
 """Measures text in terminal columns and clips it."""
 
+from collections.abc import Callable
+from functools import cache
+
 
 def width(text: str) -> int:
     """Return the number of columns of one line of text; control characters have no width."""
     if text.isascii() and text.isprintable():
         return len(text)
+    measure_line, measure_char = _wcwidth_functions()
+    columns = measure_line(text)
+    return columns if columns >= 0 else sum(max(measure_char(char), 0) for char in text)
+
+
+@cache
+def _wcwidth_functions() -> tuple[Callable[[str], int], Callable[[str], int]]:
     from wcwidth import wcswidth, wcwidth
 
-    columns = wcswidth(text)
-    return columns if columns >= 0 else sum(max(wcwidth(char), 0) for char in text)
+    return wcswidth, wcwidth
 
 
 def clip(text: str, columns: int, ellipsis: str = "…") -> str:

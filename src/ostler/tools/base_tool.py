@@ -1,7 +1,7 @@
 """Base class of tools: schema, validation and error messages from the parameter type."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
@@ -16,11 +16,13 @@ P = TypeVar("P", bound=msgspec.Struct)
 class BaseTool(Generic[P]):
     """Base class of tools; a subclass adds `permission` and `run`. The header of `tools/NAME.md` declares the rest.
 
-    `unlisted` parameters are accepted but not part of the schema that the model gets.
+    `unlisted` parameters are accepted but not part of the schema that the model gets. A tool that `runs_read_only`
+    obeys `ToolContext.read_only` and reports a denied write; the host never asks another one to run so.
     """
 
     name: ClassVar[str]
     unlisted: ClassVar[tuple[str, ...]] = ()
+    runs_read_only: ClassVar[bool] = False
     params: type[P]
 
     @cached_property
@@ -104,8 +106,9 @@ def _sample_value(name: str, schema: Mapping[str, Any]) -> Any:
     return {"integer": 1, "number": 1, "boolean": True}.get(str(kind), text)
 
 
+@cache  # making a schema takes milliseconds, and a server makes the same tools for each session
 def schema_for(params: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON Schema of a parameter type, without parts that the model does not need."""
+    """Return the JSON Schema of a parameter type, without parts that the model does not need. Do not change it."""
     (schema,), definitions = msgspec.json.schema_components([params], ref_template="{name}")
     simplified: dict[str, Any] = _simplify(definitions[schema["$ref"]], definitions)
     return simplified

@@ -3,8 +3,10 @@
 import os
 import re
 from collections.abc import Iterable, Sequence
+from glob import iglob
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -12,7 +14,7 @@ from ostler.core.commands import BackgroundJob, BackgroundJobs, CommandRequest, 
 from ostler.core.display import Display, DisplayFields, DisplayText
 from ostler.core.errors import WRITE_DENIED, Fault, ToolError
 from ostler.core.permission import Need, Permission
-from ostler.core.protocols import ToolContext, Workspace
+from ostler.core.protocols import ResolvedPath, ToolContext, Workspace
 from ostler.core.tools import ResultStatus, ToolResult
 from ostler.tools.base_tool import BaseTool
 
@@ -24,11 +26,12 @@ _INTERACTIVE_EDITORS = frozenset({"vim", "vi", "nvim", "view", "vimdiff", "rvim"
 _BATCH_OPTIONS = ("-c", "-e", "-E", "-S", "-s", "+", "-h", "--")
 _TEMPORARY_FOLDERS = ("/tmp/", "/var/tmp/", "/dev/shm/")  # outside the workspace, so asked about as such
 _MAX_MATCHES = 1000  # of a file pattern, as files that may be read
+_MAX_VISIBLE = 100  # files outside the workspace that a pattern makes visible in the sandbox
 READ_ONLY_NOTE = "[the workspace was read-only; if the command must write there, call bash again with write: true]"
 SAFE_DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom")
 
 
-class BashParams(msgspec.Struct):
+class BashParams(msgspec.Struct, eq=False, weakref=True):
     command: Annotated[str, msgspec.Meta(description="the command line")] = ""
     timeout: Annotated[float, msgspec.Meta(gt=0, le=3600, description="seconds")] = 120.0
     reason: Annotated[str, msgspec.Meta(description="reason, shown to the user")] = ""
@@ -42,18 +45,39 @@ class BashParams(msgspec.Struct):
     wait: Annotated[float, msgspec.Meta(ge=0, le=60, description="seconds to wait for a job's end on read")] = 0.0
 
 
+class CheckedCommand(NamedTuple):
+    """What a command needs, and the paths outside the workspace that it may read if this is allowed.
+
+    The sandbox hides home directories except for these paths. They are resolved when the needs are, because a
+    symlink may lead elsewhere later.
+    """
+
+    permission: Permission
+    readable: tuple[str, ...]
+
+
 class BashTool(BaseTool[BashParams]):
     name = "bash"
     params = BashParams
     unlisted = ("write",)
+    runs_read_only = True
 
     def __init__(self, danger_patterns: tuple[str, ...] = (), blacklist_patterns: tuple[str, ...] = ()) -> None:
         self._danger_patterns = danger_patterns
         self._blacklist_patterns = blacklist_patterns
+        self._readable: WeakKeyDictionary[BashParams, tuple[str, ...]] = WeakKeyDictionary()
 
     async def permission(self, params: BashParams, workspace: Workspace) -> Permission:
         if params.action != "run":
             return Permission(f"{params.action} background jobs")
+        permission, self._readable[params] = await self.check(params, workspace)
+        return permission
+
+    async def check(self, params: BashParams, workspace: Workspace, cwd: str = "") -> CheckedCommand:
+        """Return what a command needs and may read that starts in a folder, the workspace if it is empty.
+
+        Raises `ToolError` for one that cannot run.
+        """
         if not params.command.strip():
             raise ToolError("there is no command; give one as `command`", code="bad_arguments")
         if "\0" in params.command:
@@ -62,19 +86,26 @@ class BashTool(BaseTool[BashParams]):
 
         analysis = analyse(
             params.command,
-            cwd=workspace.root,
+            cwd=cwd or workspace.root,
             danger_patterns=self._danger_patterns,
             blacklist_patterns=self._blacklist_patterns,
         )
         _reject_interactive_editor(analysis)
-        needs = await _needs(params, analysis, workspace)
-        return Permission(
+        in_sandbox, may_run_read_only = await workspace.is_sandboxed(), not (params.write or params.network)
+        outside = _find_outside(analysis, workspace)
+        needs = _needs(params, analysis, workspace, outside, in_sandbox)
+        read_only_needs: tuple[Need, ...] = ()
+        if may_run_read_only and not in_sandbox and await workspace.has_sandbox():
+            read_only_needs = _needs(params, analysis, workspace, outside, in_sandbox=True)
+        permission = Permission(
             f"run {params.command}",
             needs,
             _preview(params, analysis),
             reason=params.reason,
-            may_run_read_only=not (params.write or params.network),
+            may_run_read_only=may_run_read_only,
+            read_only_needs=read_only_needs,
         )
+        return CheckedCommand(permission, _readable_paths(analysis, outside))
 
     async def run(self, params: BashParams, context: ToolContext) -> ToolResult:
         if params.action != "run":
@@ -84,7 +115,12 @@ class BashTool(BaseTool[BashParams]):
             context.progress(Display(params.command, (DisplayText(text, "output"),)))
 
         request = CommandRequest(
-            params.command, params.timeout, on_output=show, network=params.network, read_only=context.read_only
+            params.command,
+            params.timeout,
+            on_output=show,
+            network=params.network,
+            read_only=context.read_only,
+            readable=self._readable.get(params, ()),
         )
         if params.background:
             job = await context.workspace.jobs.start(request)
@@ -124,13 +160,14 @@ def _preview(params: BashParams, analysis: "Analysis") -> Display:
     return Display(params.command, (DisplayFields(tuple(fields)),))
 
 
-async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace) -> tuple[Need, ...]:
+def _needs(
+    params: BashParams, analysis: "Analysis", workspace: Workspace, outside: "_OutsidePaths", in_sandbox: bool
+) -> tuple[Need, ...]:
     from ostler.policy.shell import SimpleCommand
     from ostler.policy.shell.rule_patterns import suggest_rule_pattern
 
     parts = analysis.commands or (SimpleCommand(params.command, (), literal=False, paths=()),)
     # With network access, a command can send data and change remote systems, which the sandbox does not prevent.
-    in_sandbox = await workspace.is_sandboxed()
     sandboxed = in_sandbox and not params.network
     read_only = sandboxed and workspace.is_read_only_command(params.command)
     needs = [
@@ -169,23 +206,52 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
         for part in parts
         if part.has_runtime_words or (part.has_variable_words and not in_sandbox)
     ]
-    linked, unchecked = _linked_paths(parts)
-    needs += [Need("bash", f"outside the workspace: too many files to check for links: {name}") for name in unchecked]
-    named = {*linked, *analysis.input_paths, *analysis.written_paths, *(path for part in parts for path in part.paths)}
-    needs += _outside_needs(named, workspace)
+    too_many = "outside the workspace: too many files to check for links:"
+    needs += [Need("bash", f"{too_many} {name}") for name in outside.unchecked]
+    needs += _outside_needs(outside.places)
     needs += _read_needs(analysis, parts, workspace)
     if params.network:
         needs.append(Need("network", params.command))
     return tuple(needs)
 
 
-def _outside_needs(paths: Iterable[str], workspace: Workspace) -> list[Need]:
+class _OutsidePaths(NamedTuple):
+    """The paths that a command names outside the workspace, and the patterns with too many files to check for links."""
+
+    places: dict[str, ResolvedPath]
+    unchecked: list[str]
+
+
+def _find_outside(analysis: "Analysis", workspace: Workspace) -> _OutsidePaths:
+    parts = analysis.commands
+    linked, unchecked = _linked_paths(parts)
+    named = {*linked, *analysis.input_paths, *analysis.written_paths, *(path for part in parts for path in part.paths)}
+    places = {path: workspace.resolve(path) for path in sorted(named)}
+    outside = {
+        path: place
+        for path, place in places.items()
+        if not (place.in_workspace or path in SAFE_DEVICES or place.absolute in SAFE_DEVICES)
+    }
+    return _OutsidePaths(outside, unchecked)
+
+
+def _readable_paths(analysis: "Analysis", outside: _OutsidePaths) -> tuple[str, ...]:
+    """Return the existing paths that the needs of a command name, and the files that their patterns match there."""
+    found: list[str] = []
+    for path, place in outside.places.items():
+        folder, name = os.path.split(path)
+        found += [os.path.join(os.path.realpath(folder), name), place.absolute]
+    for pattern in {pattern for part in analysis.commands for pattern in part.patterns} & outside.places.keys():
+        start = os.path.dirname(outside.places[pattern].absolute.partition("*")[0].partition("?")[0].partition("[")[0])
+        matches = (os.path.realpath(match) for match in islice(iglob(pattern), _MAX_VISIBLE))
+        found += [match for match in matches if match.startswith(f"{start.rstrip('/')}/")]
+    return tuple(path for path in dict.fromkeys(found) if os.path.lexists(path))
+
+
+def _outside_needs(outside: dict[str, ResolvedPath]) -> list[Need]:
     """Return a need for each place outside the workspace that a path leads to, so that rules name the place."""
     needs: dict[str, Need] = {}
-    for path in sorted(paths):
-        place = workspace.resolve(path)
-        if place.in_workspace or path in SAFE_DEVICES or place.absolute in SAFE_DEVICES:
-            continue
+    for path, place in outside.items():
         reason = "" if place.absolute == os.path.normpath(path) else f"{path} leads to {place.absolute}"
         needs.setdefault(place.absolute, Need("bash", f"outside the workspace: {place.absolute}", reason=reason))
     return list(needs.values())
@@ -206,8 +272,6 @@ def _read_needs(analysis: "Analysis", parts: "Sequence[SimpleCommand]", workspac
 
 
 def _first_matches(pattern: str) -> Iterable[str]:
-    from glob import iglob
-
     return () if pattern.endswith("/**") else islice(iglob(pattern), _MAX_MATCHES)
 
 

@@ -1,7 +1,7 @@
 """Runs git read-only: no hooks, no pagers, no prompts, only repositories of the workspace."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
@@ -20,6 +20,7 @@ from ostler.workspace.paths import escape_path, unescape_path
 
 TIMEOUT_SECONDS = 30.0
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
+_PIECE_BYTES = 65_536
 _GIT_CONFIG = (
     "safe.bareRepository=explicit",
     "core.fsmonitor=false",
@@ -118,10 +119,8 @@ class Repo:
         """Run git and keep all bytes of its output (as surrogates), for file names."""
         from ostler.processes.helper_programs import run_program
 
-        settings = [word for setting in _GIT_CONFIG for word in ("-c", setting)]
-        argv = ["git", "--no-pager", "--literal-pathspecs", *settings, *arguments]
         result = await run_program(
-            argv,
+            _command(arguments),
             cwd=self._folder,
             timeout=TIMEOUT_SECONDS,
             env=self._env,
@@ -133,6 +132,26 @@ class Repo:
         if result.exit_code not in ok_codes:
             raise _git_error(decode_legacy(result.stderr))
         return result
+
+    async def entries(self, *arguments: str) -> AsyncGenerator[str, None]:
+        """Yield the entries that git ends with a zero byte, as they arrive; leaving the loop stops git.
+
+        Raises `ToolError` with git's message if it fails.
+        """
+        from ostler.processes.helper_programs import open_program
+
+        errors = bytearray()
+        program = await open_program(_command(arguments), cwd=self._folder, env=self._env, on_stderr=errors.extend)
+        try:
+            rest = b""
+            while data := await program.stdout.read(_PIECE_BYTES):
+                *entries, rest = (rest + data).split(b"\0")
+                for entry in entries:
+                    yield entry.decode("utf-8", "surrogateescape")
+            if await program.wait():
+                raise _git_error(decode_legacy(errors.decode("utf-8", "surrogateescape")))
+        finally:
+            await program.stop(grace=0)
 
     async def _owns_its_git_dir(self) -> bool:
         """Return whether the git directory belongs to these files, not to a repository elsewhere."""
@@ -198,6 +217,11 @@ async def open_repo(workspace: Workspace, folder: str) -> Repo:
     repo = Repo(workspace, unescape_path(place.absolute, workspace.root), _environment(workspace.root))
     await repo.prepare()
     return repo
+
+
+def _command(arguments: Sequence[str]) -> list[str]:
+    settings = [word for setting in _GIT_CONFIG for word in ("-c", setting)]
+    return ["git", "--no-pager", "--literal-pathspecs", *settings, *arguments]
 
 
 def truncate(text: str, max_characters: int) -> tuple[str, bool]:

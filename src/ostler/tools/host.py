@@ -17,6 +17,7 @@ from ostler.text.secret_masker import MASK_MARKER
 from ostler.tools.call_resolution import ResolvedCall, resolve_call
 from ostler.tools.output_limit import limit_output
 from ostler.tools.partial_call import HUNKS_ARGUMENT, restrict_to_hunks
+from ostler.workspace.path_access import resolving_once
 
 if TYPE_CHECKING:
     from ostler.core.tool_source import ToolSource
@@ -90,6 +91,10 @@ class LocalToolHost:
         return self._tools | more
 
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
+        with resolving_once():
+            return await self._check_and_run(call, context)
+
+    async def _check_and_run(self, call: ToolCall, context: BackendContext) -> ToolResult:
         try:
             resolved = await self.resolve(call)
             self._check_offered(resolved)
@@ -263,7 +268,7 @@ def _permission_to_write(permission: Permission) -> Permission:
     """Return the permission to run a command again with a writable workspace; the preview says why."""
     note = DisplayFields((("first run", "failed, because the workspace was read-only; now it could write there"),))
     preview = msgspec.structs.replace(permission.preview, blocks=(*permission.preview.blocks, note))
-    return msgspec.structs.replace(permission, preview=preview, may_run_read_only=False)
+    return msgspec.structs.replace(permission, preview=preview, may_run_read_only=False, read_only_needs=())
 
 
 def _hook_denied_result(call_id: str, reason: str) -> ToolResult:
@@ -291,4 +296,5 @@ def _permission_for_call(permission: Permission, call: ToolCall, tool: Tool[Any]
     by_hunk = (
         HUNKS_ARGUMENT in getattr(tool, "unlisted", ()) and bool(diffs) and not any(diff.truncated for diff in diffs)
     )
-    return msgspec.structs.replace(permission, call_id=call.id, by_hunk=by_hunk)
+    may_run_read_only = permission.may_run_read_only and getattr(tool, "runs_read_only", False)
+    return msgspec.structs.replace(permission, call_id=call.id, by_hunk=by_hunk, may_run_read_only=may_run_read_only)

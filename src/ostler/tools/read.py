@@ -82,7 +82,9 @@ async def _read_image(path: str, workspace: Workspace) -> ToolResult | None:
 
 def _window_result(file: TextFile, params: ReadParams) -> ToolResult:
     lines = split_lines(file.text, file.newline)
-    window = _fit_lines(lines[params.line - 1 : params.line - 1 + params.limit], params.max_bytes or MAX_CHARACTERS)
+    window = _fit_lines(lines[params.line - 1 : params.line - 1 + params.limit], MAX_CHARACTERS)
+    if params.max_bytes:
+        window = _fit_bytes(window, params.max_bytes)
     last = params.line + len(window) - 1
     data = {
         "path": file.path,
@@ -115,6 +117,19 @@ def _fit_lines(lines: list[str], max_characters: int) -> list[str]:
         if max_characters < 0 and fitting:
             break
         fitting.append(line if len(line) <= LINE_WIDTH else f"{line[:LINE_WIDTH]}… [{len(line) - LINE_WIDTH} more]")
+    return fitting
+
+
+def _fit_bytes(lines: list[str], max_bytes: int) -> list[str]:
+    """Return the lines that fit, or else the part of the first one that does."""
+    fitting: list[str] = []
+    for line in lines:
+        data = line.encode("utf-8", "replace")
+        if len(data) > max_bytes:
+            note = f"… [{len(data) - max_bytes} more bytes]"
+            return fitting or [data[:max_bytes].decode("utf-8", "ignore") + note]
+        fitting.append(line)
+        max_bytes -= len(data) + 1
     return fitting
 
 

@@ -64,7 +64,7 @@ class XnlScanner:
     """
 
     def __init__(self, context: TextContext | None = None) -> None:
-        """Without a context, markers count everywhere."""
+        """Without a context, markers are found everywhere."""
         self._context = context
         self._open_kind: BlockKind | None = None
         self._body: list[str] = []

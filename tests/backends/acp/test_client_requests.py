@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.backends.acp.client_requests import ClientRequestHandler, ClientServices
 from ostler.backends.acp.update_translator import UpdateTranslator
@@ -84,7 +85,7 @@ VALUES = st.recursive(
 
 @pytest.mark.req("AC-5")
 @given(st.sampled_from(METHODS), st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_any_parameters_get_a_response_or_an_error(method, params):
     async def ask():
         try:
@@ -98,7 +99,7 @@ def test_any_parameters_get_a_response_or_an_error(method, params):
 
 
 @given(st.lists(st.dictionaries(st.sampled_from([*NAMES, "sessionUpdate", "entries", "status"]), VALUES, max_size=6)))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_any_updates_can_be_translated(updates):
     kinds = ["tool_call", "tool_call_update", "plan", "usage_update", "config_option_update", "agent_message_chunk"]
     translator = UpdateTranslator("x", "/w", lambda event: None, AcpObserver())

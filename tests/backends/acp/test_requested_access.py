@@ -195,6 +195,7 @@ def test_text_of_a_call_without_a_command_is_a_hint(text):
 @pytest.mark.parametrize(
     "unit", ["a", "a.", ".", "/", "a/", "~", "$", "`", "```", "\n", " ", "a\n", "..", "--- ", "{", "["]
 )
+@pytest.mark.sampled
 def test_long_input_is_checked_quickly(kind, unit):
     text = unit * (150_000 // len(unit))
     requested_access(make_call(kind=kind, title=text, content=text_content(text)))

@@ -144,6 +144,7 @@ async def test_summary_is_counted_and_reported(harness):
 
 @pytest.mark.parametrize("window", [8000, 9000, 12_000, 32_000, 128_000])
 @pytest.mark.parametrize("kind", ["ascii", "chinese", "huge results", "huge prompt", "many prompts", "huge arguments"])
+@pytest.mark.sampled
 async def test_any_history_fits_any_window(harness, window, kind):
     random.seed(window)
     letters = "代码" if kind == "chinese" else "code "

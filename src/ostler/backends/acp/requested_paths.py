@@ -51,7 +51,7 @@ _TEXT_PATH = lazy_regex(
 def paths_in_fields(raw_input: Any, *, is_file_access: bool) -> list[str]:
     """Return the paths in fields that usually have one, and values of other fields that look like a path.
 
-    Relative paths in other fields count only in calls that access files.
+    Relative paths in other fields are used only in calls that access files.
     """
     paths: list[str] = []
     for name, value, _ in iterate_fields(raw_input):
@@ -122,6 +122,6 @@ def _path_of_uri(uri: str) -> str:
     try:
         parts = urlsplit(uri)
     except ValueError:
-        return "/"  # it cannot be read, so it counts as outside
+        return "/"  # it cannot be read, so it is treated as outside
     host = "" if parts.netloc in ("", "localhost") else f"//{parts.netloc}"
     return unquote(f"{host}{parts.path}")

@@ -190,7 +190,7 @@ class Engine:
 
     @property
     def context_limit(self) -> int:
-        """The context window of the current model in tokens, as far as it is known; 0 before the session is open."""
+        """The context window of the current model in tokens, if known; 0 before the session is open."""
         return self._model.context_limit if hasattr(self, "_model") else 0
 
     async def _change_role(self, name: str) -> None:

@@ -183,6 +183,7 @@ class _Fold:
                 elif call.raw:
                     self._resolved[call.id] = call
             case TurnStarted(_, prompt):
+                self._steered.pop(prompt.id, None)
                 self._append(seq, UserMessage(prompt.blocks))
             case _:
                 self._apply_other(event, seq)

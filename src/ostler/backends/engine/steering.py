@@ -1,6 +1,6 @@
 """Delivers steering prompts to the model between two steps, each once."""
 
-from ostler.core.events import Delivered, Steered
+from ostler.core.events import Delivered, Steered, TurnStarted
 from ostler.core.protocols import BackendContext
 
 
@@ -16,12 +16,15 @@ class SteeringQueue:
         """Return the ids of steering prompts that the model has not seen, in order."""
         records = self._context.records()
         for index in range(self._read_count, len(records)):
-            if records.type_at(index) in ("steered", "delivered"):
+            kind = records.type_at(index)
+            if kind in ("steered", "delivered") or (kind == "turn_started" and self._waiting):
                 event = records[index].event
                 if isinstance(event, Steered):
                     self._waiting[event.prompt.id] = None
                 elif isinstance(event, Delivered):
                     self._waiting.pop(event.prompt_id, None)
+                elif isinstance(event, TurnStarted):
+                    self._waiting.pop(event.prompt.id, None)
         self._read_count = len(records)
         return list(self._waiting)
 

@@ -312,6 +312,12 @@ class EditorSession:
                 prompt, blocks=(*prompt.blocks, TextContent(additional_directories_note(self._directories)))
             )
             self._directories = ()
+        if earlier := self._session.turn:  # of an earlier process or another client, which a server goes on with
+            try:
+                await earlier.wait()
+            except asyncio.CancelledError:
+                earlier.cancel()
+                raise
         turn = run.turn = self._session.start(prompt)
         turn_end = self._turn_ends[turn.id] = asyncio.get_running_loop().create_future()
         return prompt_response(await turn_end, self._usage, cancelled=run.cancelled)

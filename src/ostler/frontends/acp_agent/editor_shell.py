@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from ostler.core.commands import CommandRequest, CommandResult
@@ -18,10 +19,15 @@ RELEASE_TIMEOUT = 2.0
 
 
 class EditorShell(SessionShell):
-    """A shell that runs foreground commands in the editor's terminals unless they must be sandboxed."""
+    """A shell that runs foreground commands in the editor's terminals unless they must be sandboxed.
 
-    def __init__(self, root: str, editor: EditorClient, gate: EditorFileGate, *, sandbox: str) -> None:
-        super().__init__(root, writable=True, sandbox=sandbox)
+    A command that is allowed only with the workspace read-only runs in Ostler's sandbox.
+    """
+
+    def __init__(
+        self, root: str, editor: EditorClient, gate: EditorFileGate, *, sandbox: str, readable: Sequence[str] = ()
+    ) -> None:
+        super().__init__(root, writable=True, sandbox=sandbox, readable=readable)
         self._folder = root
         self._editor = editor
         self.gate = gate
@@ -29,7 +35,7 @@ class EditorShell(SessionShell):
         self._requires_sandbox = sandbox == "require"
 
     def for_child(self) -> "EditorShell":
-        return EditorShell(self._folder, self._editor, self.gate, sandbox=self._sandbox)
+        return EditorShell(self._folder, self._editor, self.gate, sandbox=self._sandbox, readable=self._readable)
 
     @property
     def runs_in_editor(self) -> bool:

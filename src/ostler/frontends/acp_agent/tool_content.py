@@ -7,7 +7,7 @@ from typing import Any
 
 from ostler.core.display import Display, DisplayBlock, DisplayChecklist, DisplayDiff, DisplayFields, DisplayText
 from ostler.core.tools import ToolCall, ToolResult
-from ostler.text.sanitise import escape_invisible
+from ostler.text.sanitise import escape_invisible, escape_to_one_line
 from ostler.wire.acp import ToolCallContent, ToolCallLocation, text_content
 
 MAX_TITLE_LENGTH = 200
@@ -140,5 +140,5 @@ def _text(text: str) -> ToolCallContent:
 
 
 def _title_line(text: str) -> str:
-    line = escape_invisible(" ".join(text.split()))
+    line = escape_to_one_line(text)
     return line if len(line) <= MAX_TITLE_LENGTH else f"{line[: MAX_TITLE_LENGTH - 1]}…"

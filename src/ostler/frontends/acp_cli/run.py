@@ -148,7 +148,7 @@ class AcpCliRun:
                 self._print_status(event.text)
 
     def _stop_timer(self) -> None:
-        """Stop the timeout: the result is known, and the time that the agent takes to exit does not count."""
+        """Stop the timeout: the result is known, and the time that the agent takes to exit is not limited."""
         if self._timer:
             self._timer.cancel()
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ostler.core.errors import Fault, OstlerError
@@ -62,11 +62,14 @@ class HeadlessFrontend:
     async def _run_session(self, manager: SessionManager) -> RunSummary:
         session = await manager.open(self._opening)
         self._summary_builder.session = session.id
-        subscription = session.subscribe(session.opened_after_seq)
         try:
-            return await self._run_turns(session, subscription)
+            since = session.opened_after_seq
+            if earlier := session.turn:  # of an earlier process, which a server goes on with
+                await earlier.wait()
+                since = session.last_seq
+            with closing(session.subscribe(since)) as subscription:
+                return await self._run_turns(session, subscription)
         finally:
-            subscription.close()
             await session.aclose()
 
     async def _run_turns(self, session: Session, subscription: EventSubscription) -> RunSummary:

@@ -56,6 +56,7 @@ class Conversation:
         self._ask = ask
         self._approval_tasks: set[asyncio.Task[None]] = set()
         self._abandoned_turn: Turn | None = None
+        self._earlier_turn = session.turn
         self._prompt_count = 0
 
     @property
@@ -72,6 +73,7 @@ class Conversation:
         """Run one turn and yield its events as they happen; the last one is `TurnEnded`."""
         request = self._make_prompt(prompt)
         await self._wait_for_abandoned_turn()
+        await self._finish_earlier_turn()
         with closing(self.session.subscribe(since=2**62)) as subscription:
             turn = self.session.start(request)
             try:
@@ -92,6 +94,17 @@ class Conversation:
             await asyncio.sleep(0)
         if self._abandoned_turn:
             await self._abandoned_turn.wait()
+
+    async def _finish_earlier_turn(self) -> None:
+        """Wait for a turn of an earlier process that a server goes on with, and answer its requests."""
+        turn, self._earlier_turn = self._earlier_turn, None
+        if turn is None or self.session.turn is not turn:
+            return
+        with closing(self.session.subscribe(since=self.session.opened_after_seq)) as subscription:
+            async for envelope in subscription:
+                self._answer(envelope)
+                if isinstance(envelope.event, TurnEnded) and envelope.event.turn_id == turn.id:
+                    return
 
     def _make_prompt(self, prompt: str | Prompt) -> Prompt:
         if isinstance(prompt, Prompt):

@@ -64,7 +64,7 @@ _TAKES_ANY_WORD = frozenset({"defaults", "service"})  # also `--help`, as a name
 
 
 class _Finding(NamedTuple):
-    """Why a command needs approval, and the row or function that says so."""
+    """Why a command needs approval, and the row or function that decided it."""
 
     reason: str
     source: str

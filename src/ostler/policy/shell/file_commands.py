@@ -138,7 +138,7 @@ def _record_copies(
 ) -> None:
     """Record copies, so that a program or a script is recognised under its new name, with the text that it will have.
 
-    A folder, or a file that cannot be read, counts as a change of any file.
+    A folder, or a file that cannot be read, is treated as a change of any file.
     """
     filesystem = call.evaluator.filesystem
     for source in sources:

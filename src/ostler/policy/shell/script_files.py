@@ -34,7 +34,7 @@ def _read_bytes(path: str, limit: int) -> bytes:
 def shell_script_reason(call: CommandCall, script: ExpandedWord, args: list[ExpandedWord], *, inline: bool) -> str:
     """Evaluate a script file that a shell runs, with its arguments; `inline` runs it in the same shell.
 
-    Returns why it needs approval if its text is not known. What it would do is recorded by the evaluator.
+    Returns why it needs approval if its text is not known. The evaluator records its effects.
     """
     if script.from_output or (script.tainted and script.starts_unknown):
         return _UNKNOWN_SCRIPT

@@ -106,7 +106,7 @@ class ShellState:
     # variables
 
     def assign(self, name: str, value: ShellValue, *, tainted: bool | None = None, is_number: bool = False) -> None:
-        """Set a variable. Unless `tainted` is given, text that is known only at run time counts as tainted."""
+        """Set a variable. Unless `tainted` is given, text that is known only at run time makes it tainted."""
         if tainted is None:
             tainted = value is None or UNKNOWN_TEXT in "".join(value)
         is_number = is_number or (isinstance(value, str) and bool(_NUMBER.fullmatch(value)))

@@ -82,8 +82,13 @@ def add_redirect_paths(command: SimpleCommand, redirects: Sequence[Redirect], sh
 
 def add_assignments(command: SimpleCommand, assignments: Sequence[str]) -> SimpleCommand:
     """Return the command with the assignments that a rule without them does not allow."""
-    kept = tuple(text for text in dict.fromkeys(assignments) if not _HARMLESS_ASSIGNMENT.fullmatch(text))
+    kept = tuple(text for text in dict.fromkeys(assignments) if not is_harmless_assignment(text))
     return msgspec.structs.replace(command, assignments=kept) if kept else command
+
+
+def is_harmless_assignment(text: str) -> bool:
+    """Return whether setting a variable, written as `name=value`, changes nothing that matters to a rule."""
+    return bool(_HARMLESS_ASSIGNMENT.fullmatch(text))
 
 
 def describe_assignment(name: str, shell: ShellState) -> str:

@@ -38,7 +38,7 @@ class AgentCallNeeds:
         edits: Sequence[str] = (),
         hints: Sequence[str] = (),
     ) -> tuple[Need, ...]:
-        """Return the needs; `hints` are lines of text in which only destructive commands count."""
+        """Return the needs; `hints` are lines of text in which only destructive commands matter."""
         edit_needs = [need for path in edits for need in self._path_needs("edit", path)]
         if kind == "execute":
             outside = [need for path in paths for need in self._path_needs("read", path)[1:]]

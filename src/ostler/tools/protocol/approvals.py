@@ -64,7 +64,7 @@ class PreApprovedToolRunner:
 
 
 class _PreApprovedContext:
-    """A context in which the user's earlier approval counts, unless the rules deny the call by now."""
+    """A context in which the user's earlier approval is used, unless the rules deny the call by now."""
 
     def __init__(self, context: BackendContext) -> None:
         self._context = context

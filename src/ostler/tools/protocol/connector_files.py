@@ -1,5 +1,9 @@
-"""Tools for the file operations that an Agent Zero server requests over its connector."""
+"""Tools for the file operations that an Agent Zero server requests over its connector.
 
+Their results describe the file as Agent Zero's own client does, with lines that end at LF, CR or both.
+"""
+
+import io
 from typing import Any
 
 import msgspec
@@ -10,6 +14,7 @@ from ostler.core.permission import Permission
 from ostler.core.protocols import ToolContext, Workspace
 from ostler.core.tools import ToolResult
 from ostler.tools.change_display import change_preview, change_result
+from ostler.tools.patch import PatchParams, PatchTool
 from ostler.tools.path_needs import read_needs, write_needs
 from ostler.tools.protocol.protocol_tool import ProtocolTool
 
@@ -35,16 +40,17 @@ class ConnectorReadTool(ProtocolTool[ConnectorReadParams]):
 
     async def run(self, params: ConnectorReadParams, context: ToolContext) -> ToolResult:
         file = await context.workspace.read_text(params.path)
-        lines = file.text.splitlines()
+        lines = _split_lines(file.text)
         first = max(params.line_from or 1, 1)
         last = min(params.line_to or len(lines), len(lines))
         numbers = range(first, last + 1)
-        text = "" if params.metadata_only else "\n".join(f"{number:>4} | {lines[number - 1]}" for number in numbers)
+        shown = () if params.metadata_only else numbers
+        text = "".join(f"{number:>4} | {_with_lf(lines[number - 1])}" for number in shown)
         data = {
             "total_lines": len(lines),
             "line_from": first,
             "line_to": last,
-            "file": await _metadata(params.path, len(lines), context.workspace),
+            "file": await _describe_file(params.path, len(lines), context.workspace),
         }
         return ToolResult("", "ok", text, Display(f"{len(numbers)} lines of {file.path}"), data)
 
@@ -81,9 +87,32 @@ class ConnectorWriteTool(ProtocolTool[ConnectorWriteParams]):
     async def run(self, params: ConnectorWriteParams, context: ToolContext) -> ToolResult:
         text = await _new_text(params, context.workspace)
         written = change_result(await context.workspace.write_text(params.path, text))
-        metadata = await _metadata(params.path, len(text.splitlines()), context.workspace)
-        data = written.data if isinstance(written.data, dict) else {}
-        return msgspec.structs.replace(written, data={**data, "file": metadata})
+        return await _with_description(written, params.path, text, context.workspace)
+
+
+class ConnectorPatchParams(PatchParams, weakref=True, eq=False, kw_only=True):
+    path: str
+
+
+class ConnectorPatchTool(ProtocolTool[ConnectorPatchParams]):
+    """Applies a patch to the file `path`."""
+
+    name = "connector_patch"
+    kind = "edit"
+    reach = "files"
+    params = ConnectorPatchParams
+    unlisted = PatchTool.unlisted
+
+    def __init__(self) -> None:
+        self._patch = PatchTool()
+
+    async def permission(self, params: ConnectorPatchParams, workspace: Workspace) -> Permission:
+        return await self._patch.permission(params, workspace)
+
+    async def run(self, params: ConnectorPatchParams, context: ToolContext) -> ToolResult:
+        result = await self._patch.run(params, context)
+        file = await context.workspace.read_text(params.path)
+        return await _with_description(result, params.path, file.text, context.workspace)
 
 
 async def _new_text(params: ConnectorWriteParams, workspace: Workspace) -> str:
@@ -97,7 +126,7 @@ async def _new_text(params: ConnectorWriteParams, workspace: Workspace) -> str:
 
 def edit_lines(text: str, edits: list[LineEdit]) -> str:
     """Return the text with the lines replaced. Raises `ToolError` for lines that do not exist or are edited twice."""
-    lines = text.splitlines(keepends=True)
+    lines = _split_lines(text)
     if not edits:
         raise ToolError("edits must not be empty", code="bad_arguments")
     upper = len(lines) + 2
@@ -115,6 +144,22 @@ def edit_lines(text: str, edits: list[LineEdit]) -> str:
     return "".join(lines)
 
 
-async def _metadata(path: str, lines: int, workspace: Workspace) -> dict[str, Any]:
+def _split_lines(text: str) -> list[str]:
+    return io.StringIO(text, newline="").readlines()
+
+
+def _with_lf(line: str) -> str:
+    ending = "\n" if line.endswith(("\n", "\r")) else ""
+    return line.rstrip("\r\n") + ending
+
+
+async def _with_description(result: ToolResult, path: str, text: str, workspace: Workspace) -> ToolResult:
+    """Return the result of a change with the description of the file, whose text is now `text`."""
+    data = result.data if isinstance(result.data, dict) else {}
+    file = await _describe_file(path, len(_split_lines(text)), workspace)
+    return msgspec.structs.replace(result, data={**data, "file": file})
+
+
+async def _describe_file(path: str, lines: int, workspace: Workspace) -> dict[str, Any]:
     info = await workspace.stat(path)
     return {"realpath": workspace.resolve(path).absolute, "mtime": info.modified, "total_lines": lines}

@@ -10,7 +10,7 @@ import msgspec
 
 from ostler.core.commands import BackgroundJobs, CommandRequest
 from ostler.core.display import Display, DisplayFields, DisplayText
-from ostler.core.errors import ToolError
+from ostler.core.errors import WRITE_DENIED, Fault, ToolError
 from ostler.core.permission import Need, Permission
 from ostler.core.protocols import ToolContext, Workspace
 from ostler.core.tools import ToolResult
@@ -19,7 +19,7 @@ from ostler.text.sanitise import sanitise
 from ostler.text.truncate import HeadTail
 from ostler.tools.bash import BashParams, BashTool
 from ostler.tools.protocol.protocol_tool import ProtocolTool
-from ostler.tools.protocol.shell_state import REPORTING_SCRIPT, KeptShellState, read_end, without_report
+from ostler.tools.protocol.shell_state import KeptShellState, make_mark, read_end, reporting_script, without_report
 
 MAX_SESSIONS = 16
 MAX_INPUT_CHARACTERS = 65_536
@@ -58,15 +58,18 @@ class _ShellSession:
         self.job = ""
         self.command = ""
         self.sent: list[str] = []  # text for the running command
-        self.sandboxed = False
+        self.mark = make_mark()  # of the report at the end of the running command
+        self.read_only = False  # the command runs with the workspace read-only
         self.exit_code: int | None = None
         self.note = ""
         self.all_jobs: list[str] = []  # processes in the background outlive their command
         self._output = _new_buffer()
         self._position = 0  # in the log of the running command
+        self._earlier_state = self.state
 
-    def begin(self, job: str, command: str, *, sandboxed: bool) -> None:
-        self.job, self.command, self.sandboxed = job, command, sandboxed
+    def begin(self, job: str, command: str, mark: str, *, read_only: bool) -> None:
+        self.job, self.command, self.mark, self.read_only = job, command, mark, read_only
+        self._earlier_state = self.state
         self.sent, self.exit_code, self.note = [], None, ""
         self.all_jobs.append(job)
         self._output, self._position = _new_buffer(), 0
@@ -75,8 +78,21 @@ class _ShellSession:
         self._output = _new_buffer()
 
     @property
+    def was_denied_a_write(self) -> bool:
+        """Whether the command failed because the workspace was read-only."""
+        if not self.read_only or self.job or not self.exit_code:
+            return False
+        from ostler.workspace.write_denials import mentions_denied_write  # imported late: most commands may write
+
+        return any(mentions_denied_write(self.output, sandbox) for sandbox in ("bubblewrap", "landlock"))
+
+    def forget_command(self) -> None:
+        """Set the state before the last command again, because that may run once more."""
+        self.state = self._earlier_state
+
+    @property
     def output(self) -> str:
-        return without_report(self._output.text())
+        return without_report(self._output.text(), self.mark)
 
     async def read(self, jobs: BackgroundJobs) -> int:
         """Take the new output of the running command and notice its end. Return how many bytes arrived."""
@@ -84,7 +100,7 @@ class _ShellSession:
         new = _read_from(job.log, self._position)
         self._position += len(new)
         self._output.feed(new)
-        end = read_end(self._output.text()) if new else None
+        end = read_end(self._output.text(), self.mark) if new else None
         if end is not None:
             self._end(end.status)
             self._output = _new_buffer()
@@ -111,27 +127,33 @@ class ConnectorShellTool(ProtocolTool[ConnectorShellParams]):
     kind = "execute"
     reach = "commands"
     params = ConnectorShellParams
+    runs_read_only = True
 
     def __init__(self, bash: BashTool) -> None:
         self._bash = bash
         self._sessions: dict[int, _ShellSession] = {}
         self._judged: WeakKeyDictionary[ConnectorShellParams, str] = WeakKeyDictionary()
+        self._readable: WeakKeyDictionary[ConnectorShellParams, tuple[str, ...]] = WeakKeyDictionary()
 
     async def permission(self, params: ConnectorShellParams, workspace: Workspace) -> Permission:
         if params.action == "run":
             command = self._judged[params] = self._full_command(params, workspace)
-            return await self._bash.permission(BashParams(command=command), workspace)
+            permission, self._readable[params] = await self._bash.check(BashParams(command=command), workspace)
+            return permission
         if params.action == "input":
             return await self._input_permission(params, workspace)
         return Permission(f"{params.action} of shell session {params.session}")
 
     async def _input_permission(self, params: ConnectorShellParams, workspace: Workspace) -> Permission:
-        """Return the needs of the text as a command, alone and after what was sent before, and of the text as such."""
+        """Return the needs of the text as a command, alone and after what was sent before, and of the text as such.
+
+        No sandbox makes the text itself harmless, because only the program knows what it means.
+        """
         session, text = self._running(params.session), params.command
         if len(text) > MAX_INPUT_CHARACTERS:
             raise ToolError("the text is too long", code="bad_arguments")
         self._judged[params] = session.job
-        needs = {Need("bash", f"text for a running program: {text}", sandboxed=session.sandboxed): None}
+        needs = {Need("bash", f"text for a running program: {text}"): None}
         for command in dict.fromkeys((text, "\n".join((*session.sent, text)))):
             if command.strip():
                 judged = await self._bash.permission(BashParams(command=command), workspace)
@@ -168,10 +190,21 @@ class ConnectorShellTool(ProtocolTool[ConnectorShellParams]):
             return _result(params, session, f"Session {params.session} still runs a command; wait, or reset it.")
         command = self._full_command(params, context.workspace)
         self._check_unchanged(params, command)
-        sandboxed = await context.workspace.is_sandboxed()
-        request = CommandRequest(command, interactive=True, script=REPORTING_SCRIPT)
-        session.begin(await context.workspace.jobs.start(request), params.command, sandboxed=sandboxed)
-        return await self._watch(params, session, context)
+        mark = make_mark()
+        request = CommandRequest(
+            command,
+            interactive=True,
+            script=reporting_script(mark),
+            read_only=context.read_only,
+            readable=self._readable.get(params, ()),
+        )
+        job = await context.workspace.jobs.start(request)
+        session.begin(job, params.command, mark, read_only=context.read_only)
+        result = await self._watch(params, session, context)
+        if not session.was_denied_a_write:
+            return result
+        session.forget_command()
+        return msgspec.structs.replace(result, fault=Fault(WRITE_DENIED, "the workspace was read-only"))
 
     async def _watch(self, params: ConnectorShellParams, session: _ShellSession, context: ToolContext) -> ToolResult:
         """Wait for the end of the running command or for one of the timeouts. Cancelling stops the command."""
@@ -190,7 +223,9 @@ class ConnectorShellTool(ProtocolTool[ConnectorShellParams]):
         except asyncio.CancelledError:
             await self._stop_job(session, jobs)
             raise
-        note = f" Note: {session.note}." if session.note else ""
+        notes = [session.note] if session.note else []
+        notes += ["the workspace was read-only"] if session.was_denied_a_write else []
+        note = f" Note: {'; '.join(notes)}." if notes else ""
         return _result(params, session, f"Session {params.session} completed.{note}")
 
     def _full_command(self, params: ConnectorShellParams, workspace: Workspace) -> str:

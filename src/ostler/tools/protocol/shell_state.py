@@ -6,22 +6,22 @@ written before the next command, as part of it, so that the permission check see
 
 import os
 import re
+import secrets
 import shlex
 from collections.abc import Iterator
 
 import msgspec
 
 MAX_STATE_CHARACTERS = 16_384
-_MARK = "__ostler_end_of_command__"
 # Runs the command in its first argument and reports the state at its end, also after `exit`.
-REPORTING_SCRIPT = f"""
+_REPORTING_SCRIPT = """
 __ostler_before=$(declare -p)
 __ostler_command=$1
 set --
-trap '{{ __ostler_status=$?; set +eux; trap - EXIT; }} 2>/dev/null
-printf "\\n%s begin\\n%s\\n%s after\\n" "{_MARK}" "$__ostler_before" "{_MARK}"
-unset __ostler_before __ostler_command; declare -p; printf "%s functions\\n" "{_MARK}"; declare -f
-printf "%s folder\\n%s\\n%s end %s\\n" "{_MARK}" "$PWD" "{_MARK}" "$__ostler_status"' EXIT
+trap '{ __ostler_status=$?; set +eux; trap - EXIT; } 2>/dev/null
+printf "\\n%s begin\\n%s\\n%s after\\n" "MARK" "$__ostler_before" "MARK"
+unset __ostler_before __ostler_command; declare -p; printf "%s functions\\n" "MARK"; declare -f
+printf "%s folder\\n%s\\n%s end %s\\n" "MARK" "$PWD" "MARK" "$__ostler_status"' EXIT
 eval "$__ostler_command"
 """
 _OWN_NAMES = re.compile(
@@ -56,22 +56,32 @@ class CommandEnd(msgspec.Struct, frozen=True):
     state: KeptShellState | None
 
 
-def read_end(output: str) -> CommandEnd | None:
+def make_mark() -> str:
+    """Return a mark for the report of one command, which its output cannot contain by chance or because a file does."""
+    return f"__ostler_{secrets.token_hex(16)}__"
+
+
+def reporting_script(mark: str) -> str:
+    """Return the script that runs a command and then reports its state, with a mark at each part."""
+    return _REPORTING_SCRIPT.replace("MARK", mark)
+
+
+def read_end(output: str, mark: str) -> CommandEnd | None:
     """Return the end of a command if its output has the report of the script; None if it still runs."""
-    end = re.search(rf"^{_MARK} end (\d+)$", output, re.MULTILINE)
+    end = re.search(rf"^{mark} end (\d+)$", output, re.MULTILINE)
     if end is None:
         return None
-    shown, begun, report = output[: end.start()].partition(f"\n{_MARK} begin\n")
+    shown, begun, report = output[: end.start()].partition(f"\n{mark} begin\n")
     rest = output[end.end() :].removeprefix("\n")  # of processes in the background
-    parts = re.split(rf"^{_MARK} (?:after|functions|folder)\n", report, flags=re.MULTILINE)
+    parts = re.split(rf"^{mark} (?:after|functions|folder)\n", report, flags=re.MULTILINE)
     if not begun or len(parts) != 4:
         return CommandEnd(shown + rest, int(end[1]), None)
     return CommandEnd(shown + rest, int(end[1]), _make_state(*parts))
 
 
-def without_report(output: str) -> str:
+def without_report(output: str, mark: str) -> str:
     """Return the output of a command without a report that has only partly arrived."""
-    return output.partition(f"\n{_MARK} begin\n")[0]
+    return output.partition(f"\n{mark} begin\n")[0]
 
 
 def _make_state(before: str, after: str, functions: str, folder: str) -> KeptShellState:

@@ -6,6 +6,7 @@ import msgspec
 
 from ostler.core.display import Display, DisplayFields
 from ostler.core.errors import Fault
+from ostler.core.events import Event, ToolCalled
 from ostler.core.permission import Decision, Permission
 from ostler.core.protocols import BackendContext, ToolRunner
 from ostler.core.tool_aliases import resolve_tool_name
@@ -27,6 +28,10 @@ class StatedReasons:
             del self._fields[next(iter(self._fields))]
         words = (("command (the server's words)", command), ("reason (the server's words)", reason))
         self._fields[call_id] = (*((name, text) for name, text in words if text), ("runs on", self._host))
+
+    def title(self, call: ToolCall, title: str) -> str:
+        """Return the title of a call with the name of the host."""
+        return f"{title or call.tool} on {self._host}" if call.id in self._fields else title
 
     def describe(self, permission: Permission) -> Permission:
         """Return the permission with the server's words below its own preview."""
@@ -69,7 +74,7 @@ class StatedReasonToolRunner:
 
 
 class _DescribingContext:
-    """A context whose approval requests show the server's words."""
+    """A context whose approval requests show the server's words, and whose calls name the host."""
 
     def __init__(self, context: BackendContext, reasons: StatedReasons) -> None:
         self._context = context
@@ -77,6 +82,12 @@ class _DescribingContext:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
+
+    def emit(self, event: Event) -> None:
+        """Emit an event; the title of a call keeps the name of the host if the tool host changes it."""
+        if isinstance(event, ToolCalled):
+            event = msgspec.structs.replace(event, title=self._reasons.title(event.call, event.title))
+        self._context.emit(event)
 
     async def decide(self, permission: Permission) -> Decision:
         return await self._context.decide(self._reasons.describe(permission))

@@ -8,9 +8,11 @@ import msgspec
 
 from ostler.core.commands import BackgroundJob, BackgroundJobs
 from ostler.core.errors import ToolError
+from ostler.text.secret_masker import SecretMasker
 
 DEFAULT_LIMIT = 1024 * 1024
 MAX_LIMIT = 16 * 1024 * 1024
+_MASK_MARGIN = 16 * 1024  # read before the limit, so that a secret at the limit is recognised
 
 
 class _Terminal(msgspec.Struct, frozen=True):
@@ -20,9 +22,10 @@ class _Terminal(msgspec.Struct, frozen=True):
 
 
 class Terminals:
-    """The terminals by id. Those that are not released end with the workspace."""
+    """The terminals by id. Those that are not released end with the workspace. `masker` masks secrets in output."""
 
-    def __init__(self) -> None:
+    def __init__(self, masker: SecretMasker | None = None) -> None:
+        self._masker = masker
         self._terminals: dict[str, _Terminal] = {}
         self._count = 0
 
@@ -38,7 +41,11 @@ class Terminals:
         """Return the end of the output, up to the limit, and the exit status if the command ended."""
         terminal = self._find(terminal_id)
         _, job = await terminal.jobs.read(terminal.job, 0)
-        text, truncated = read_tail(job.log, terminal.limit, is_final=job.state != "running")
+        is_final = job.state != "running"
+        if self._masker:
+            text, truncated = read_masked_tail(job.log, terminal.limit, self._masker, is_final=is_final)
+        else:
+            text, truncated = read_tail(job.log, terminal.limit, is_final=is_final)
         output: dict[str, Any] = {"output": text, "truncated": truncated}
         return output if job.state == "running" else {**output, "exitStatus": _exit_status(job)}
 
@@ -73,6 +80,28 @@ def _exit_status(job: BackgroundJob) -> dict[str, Any]:
     return {"exitCode": job.exit_code, "signal": None}
 
 
+def read_masked_tail(path: str, limit: int, masker: SecretMasker, *, is_final: bool) -> tuple[str, bool]:
+    """Return the end of a file with its secrets masked, and whether it was truncated.
+
+    A secret that the limit cuts is masked, too. Unless `is_final`, what may be the start of a secret is omitted.
+    """
+    text, is_cut = read_tail(path, limit + _MASK_MARGIN, is_final=is_final)
+    if not is_final:
+        text = text[: len(text) - masker.partial_secret_length(text)]
+    data = masker.mask(text).encode()
+    if is_cut:
+        data = data[_MASK_MARGIN:]  # it may begin with the rest of a secret
+    return _last_characters(data, limit).decode(), is_cut or len(data) > limit
+
+
+def _last_characters(data: bytes, limit: int) -> bytes:
+    """Return the last `limit` bytes without an incomplete character at the start."""
+    data = data[max(0, len(data) - limit) :]
+    while data and data[0] & 0xC0 == 0x80:
+        data = data[1:]
+    return data
+
+
 def read_tail(path: str, limit: int, *, is_final: bool) -> tuple[str, bool]:
     """Return the end of a file as text, and whether it was truncated.
 
@@ -84,6 +113,5 @@ def read_tail(path: str, limit: int, *, is_final: bool) -> tuple[str, bool]:
         data = file.read(limit)
     truncated = size > limit
     if truncated:
-        while data and data[0] & 0xC0 == 0x80:
-            data = data[1:]
+        data = _last_characters(data, limit)
     return codecs.getincrementaldecoder("utf-8")("replace").decode(data, is_final), truncated

@@ -125,7 +125,7 @@ def _path_before(lines: Sequence[str], known: Collection[str]) -> str:
 
 
 def _as_path(word: str, known: Collection[str], *, strict: bool = False) -> str:
-    """Return the path that a word names, or an empty string. With `strict`, only paths of existing files count."""
+    """Return the path that a word names, or an empty string. With `strict`, only of existing files."""
     word = word.strip("`*\"'():,").removeprefix("./")
     if word in known:
         return word

@@ -46,7 +46,7 @@ _FILE_IN_OUTPUT = re.compile(r"[\w./-]+\.\w{1,5}")
 
 
 class FirstContext:
-    """Selects files for a prompt and shows them as results of `read` calls, so that they count as read."""
+    """Selects files for a prompt and shows them as results of `read` calls, so that the files are known to be read."""
 
     def __init__(self, editing: TextEditing) -> None:
         self._editing = editing

@@ -25,7 +25,7 @@ def new_content(path: str, old: str | None, content: str, prompt: str) -> str:
     """Return the complete new text of a file. Raises `ToolError` if the block cannot be right.
 
     `old` is the current text, or None if there is no such file. A block with only some definitions of a program
-    replaces these. What the prompt asks to rename or remove may vanish.
+    replaces these. Content that the prompt asks to rename or remove may be missing.
     """
     if not content.strip():
         raise ToolError(f"the new content of {path} is empty", code="bad_edit")
