@@ -39,7 +39,7 @@ OPERATIONS = (
     ("connector_exec_op", {"runtime": "input", "session": 3, "keyboard": "x"}),
     ("connector_exec_op", {"runtime": "perl", "session": 0, "code": "1"}),
 )
-CONTEXT_PATCH = "op-4"
+OWN_NAMES = {"exit_code"}  # what Ostler adds to a result
 
 
 def make_server(results):
@@ -60,11 +60,13 @@ def make_folder(folder):
 def comparable(result):
     """Return what both clients must agree on: whether it worked, the content, and the description of the file."""
     shown = result.get("result", {})
-    file = {} if result["op_id"] == CONTEXT_PATCH else shown.get("file", {})  # Ostler's patch tool does not describe it
+    file = shown.get("file", {})
     return {
         "ok": result["ok"],
         "op_id": result["op_id"],
-        "content": shown.get("content", "").rstrip("\n"),
+        "names": sorted(set(shown) - OWN_NAMES),
+        "path": shown.get("path"),
+        "content": shown.get("content"),
         "output": shown.get("output", ""),
         "running": shown.get("running", False),
         "lines": (shown.get("line_from"), shown.get("line_to"), shown.get("total_lines"), file.get("total_lines")),

@@ -1,22 +1,24 @@
 """Builds the Agent Zero backend with its tools from the settings."""
 
 import json
-import logging
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.app.project import Project
 from ostler.app.tool_host import builtin_tools, open_credentials
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
-from ostler.backends.agent_zero.connector import ConnectorSettings
 from ostler.backends.agent_zero.connector_probe import probe_connector
 from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer
+from ostler.backends.agent_zero.connector_settings import ConnectorSettings
+from ostler.backends.agent_zero.local_calls import MAX_CALLS
 from ostler.backends.agent_zero.message_api import MessageApiSettings, MessageApiTransport
 from ostler.backends.agent_zero.server import ZeroServer, parse_server_url
 from ostler.backends.agent_zero.transport import TransportStart, TurnListener, ZeroTransport
@@ -29,22 +31,51 @@ from ostler.http.url import ServerOrigin
 from ostler.settings.effective import Settings
 from ostler.settings.home import find_home
 from ostler.settings.references import fill_references
+from ostler.settings.run_options import RunOptions
 from ostler.settings.schema_services import ConnectionConfig
 from ostler.tools.bash import BashTool
 from ostler.tools.host import LocalToolHost
-from ostler.tools.protocol.connector_files import ConnectorReadTool, ConnectorWriteTool
+from ostler.tools.protocol.connector_files import ConnectorPatchTool, ConnectorReadTool, ConnectorWriteTool
 from ostler.tools.protocol.connector_shell import ConnectorShellTool
 from ostler.tools.protocol.stated_reasons import SHELL_TOOLS, StatedReasons, StatedReasonToolRunner
+from ostler.wire.agent_zero.tool_requests import REQUESTED_TOOLS
 
 CREDENTIAL_SERVICE = "agent_zero"
 LOGIN_SERVICE = "agent_zero_login"
 # What agents allow or forbid for the tools of the connector.
-BUILTIN_NAMES = {"connector_read": "read", "connector_write": "write", "connector_shell": "bash"}
+BUILTIN_NAMES = {
+    "connector_read": "read",
+    "connector_write": "write",
+    "connector_patch": "patch",
+    "connector_shell": "bash",
+}
 TOOLS = ("read", "list", "grep", "glob", "write", "edit", "patch", "bash", "stat", "mkdir")
 SHELL_WARNING = (
     "shell commands that Agent Zero requests can run on this machine (security.allow_shell); "
     "each one is still checked by the permission rules"
 )
+
+
+class ZeroLimits(msgspec.Struct, frozen=True):
+    """Limits of a turn: seconds (0 means none), requests for tools, and with the connector operations."""
+
+    max_wait: float
+    max_rounds: int
+    max_operations: int
+
+
+def _turn_limits(settings: Settings, options: RunOptions) -> ZeroLimits:
+    limits = settings.config.limits
+    times = (settings.config.connection.max_wait_seconds, options.max_time or limits.time)
+    max_wait = min((seconds for seconds in times if seconds), default=0.0)
+    return ZeroLimits(max_wait, options.max_steps or limits.steps, options.max_steps or MAX_CALLS)
+
+
+def _useless_flags(options: RunOptions) -> tuple[str, ...]:
+    """Return a warning about flags that have no effect, because the server selects and pays for its model."""
+    flags = [f"--{name.replace('_', '-')}" for name, value in options.model.items() if value]
+    flags += [f for f, value in (("--max-tokens", options.max_tokens), ("--max-cost", options.max_cost)) if value]
+    return (f"no effect with Agent Zero, which selects its model: {', '.join(flags)}",) if flags else ()
 
 
 class ZeroParts:
@@ -56,14 +87,12 @@ class ZeroParts:
         request: OpenSessionRequest,
         workspace: Workspace,
         access: ActiveAgent,
-        notify: Callable[[str], None],
+        options: RunOptions,
     ) -> None:
         connection = project.settings.config.connection
         origin, path = server_location(connection)
         allow_shell = project.settings.config.security.allow_shell is True
-        if allow_shell:
-            notify(f"warning: {SHELL_WARNING}")
-            logging.getLogger(__name__).warning(SHELL_WARNING)
+        limits = _turn_limits(project.settings, options)
         host = host_name()
         reasons = StatedReasons(host)
         tools = [tool for tool in builtin_tools(project.settings) if tool.spec.name in TOOLS]
@@ -81,10 +110,12 @@ class ZeroParts:
             request.fork,
             {"agent_profile": connection.agent_profile, "project": connection.project},
             lambda call_id, stated: reasons.add(call_id, stated.command, stated.reason),
+            (*([SHELL_WARNING] if allow_shell else []), *_useless_flags(options)),
+            REQUESTED_TOOLS,
         )
         probes = (
-            partial(_connector, origin, path, project.settings, host),
-            partial(_message_api, origin, path, project.settings),
+            partial(_connector, origin, path, project.settings, host, limits),
+            partial(_message_api, origin, path, project.settings, limits),
         )
         self.backend = AgentZeroBackend(plan, probes, _make_context_sender(project, workspace, access, host))
 
@@ -92,7 +123,7 @@ class ZeroParts:
 def _protocol_tools(tools: Sequence[Tool[Any]]) -> tuple[Tool[Any], ...]:
     """Return the tools for the operations of the connector; its shell judges commands as the bash tool does."""
     shells = [ConnectorShellTool(tool) for tool in tools if isinstance(tool, BashTool)]
-    return (ConnectorReadTool(), ConnectorWriteTool(), *shells)
+    return (ConnectorReadTool(), ConnectorWriteTool(), ConnectorPatchTool(), *shells)
 
 
 def host_name() -> str:
@@ -116,6 +147,7 @@ async def _connector(
     path: str,
     settings: Settings,
     host: str,
+    limits: ZeroLimits,
     start: TransportStart,
     listener: TurnListener,
 ) -> ZeroTransport | None:
@@ -132,8 +164,9 @@ async def _connector(
         connection.agent_profile,
         connection.timeout_seconds,
         connection.keepalive_seconds,
-        connection.max_wait_seconds,
+        limits.max_wait,
         connection.other_hosts,
+        limits.max_operations,
     )
     return await probe_connector(server, connector, start, listener, has_key=bool(find_api_key(settings, origin)))
 
@@ -147,10 +180,15 @@ def find_login(origin: ServerOrigin) -> ConnectorLogin | None:
 
 
 async def _message_api(
-    origin: ServerOrigin, path: str, settings: Settings, start: TransportStart, listener: TurnListener
+    origin: ServerOrigin,
+    path: str,
+    settings: Settings,
+    limits: ZeroLimits,
+    start: TransportStart,
+    listener: TurnListener,
 ) -> ZeroTransport:
     server = ZeroServer(origin, path, find_api_key(settings, origin), os.environ)
-    connection, limits = settings.config.connection, settings.config.limits
+    connection = settings.config.connection
     return MessageApiTransport(
         server,
         MessageApiSettings(
@@ -159,11 +197,11 @@ async def _message_api(
             connection.stream_mode,
             connection.timeout_seconds,
             connection.keepalive_seconds,
-            connection.max_wait_seconds,
+            limits.max_wait,
             connection.send_tool_results,
             connection.project,
             connection.agent_profile,
-            limits.steps,
+            limits.max_rounds,
         ),
         start,
         listener,

@@ -3,32 +3,32 @@
 import asyncio
 import os
 from collections.abc import Callable
-from itertools import islice
 
 from ostler.app.project import Project
 from ostler.backends.agent_zero.workspace_context import WorkspaceContext
 from ostler.core.errors import OstlerError
 from ostler.core.permission import Need, Permission
 from ostler.core.protocols import Workspace
-from ostler.knowledge.context_files import MAX_REFUSED
-from ostler.knowledge.workspace_description import MAX_GIT_LINES, DescribedTool, WorkspaceDescriber, WorkspaceFacts
+from ostler.knowledge.workspace_description import (
+    MAX_GIT_LINES,
+    DescribedRepository,
+    DescribedTool,
+    WorkspaceDescriber,
+    WorkspaceFacts,
+)
 from ostler.policy.verdict import Policy, evaluate_permission
 from ostler.settings.run_options import RunOptions
 from ostler.storage.redaction import make_redactor
 from ostler.text.redact import is_sensitive_file
+from ostler.wire.agent_zero.tool_requests import REQUESTED_TOOLS
 
 _ANY_FILE, _ANY_COMMAND = "any-file", "any-command"
 _TAGS = {"allow": "auto", "ask": "approval", "deny": "disabled"}
-# Name, need and arguments of the tools in the request schema.
-_TOOLS = (
-    ("read_file", Need("read", _ANY_FILE), "path, start_line?, end_line?"),
-    ("list_files", Need("read", _ANY_FILE), "path?"),
-    ("search_text", Need("read", _ANY_FILE), "query, path?"),
-    ("write_file", Need("write", _ANY_FILE), "path, content"),
-    ("replace_text", Need("write", _ANY_FILE), "path, old, new, count?"),
-    ("apply_patch", Need("write", _ANY_FILE), "patch (a unified diff)"),
-    ("shell", Need("bash", _ANY_COMMAND), "command"),
-)
+_NEEDS = {
+    **dict.fromkeys(("read_file", "list_files", "search_text"), Need("read", _ANY_FILE)),
+    **dict.fromkeys(("write_file", "replace_text", "apply_patch"), Need("write", _ANY_FILE)),
+    "shell": Need("bash", _ANY_COMMAND),
+}
 _TOOL_NOTES = (
     "[auto] runs at once, [approval] asks the user first, [disabled] is refused. Paths are relative to the workspace.",
     "To request a tool, answer with this JSON and nothing else; several objects may follow each other:",
@@ -58,15 +58,16 @@ class ZeroContextSource:
 
     async def build(self, *, requests_tools: bool = True) -> WorkspaceContext:
         """Describe the workspace. `requests_tools`: the agent requests tools in its answers and must know how."""
-        git = await self._git_lines()
+        git, tree = await asyncio.gather(self._repository(), asyncio.to_thread(self._describer.list_files))
         facts = WorkspaceFacts(
             self._head(),
             self._tools() if requests_tools else (),
             _TOOL_NOTES,
             self._host,
             git,
+            self._project.settings.config.connection.instructions,
         )
-        description = await asyncio.to_thread(self._describer.describe, facts)
+        description = await asyncio.to_thread(self._describer.describe, facts, tree)
         return WorkspaceContext(description.text, description.signature, description.tree)
 
     def _head(self) -> tuple[tuple[str, str], ...]:
@@ -74,7 +75,6 @@ class ZeroContextSource:
         return (
             ("project", connection.project),
             ("agent_profile", connection.agent_profile),
-            ("instructions", connection.instructions),
             ("security_mode", self._policy().profile),
         )
 
@@ -82,8 +82,8 @@ class ZeroContextSource:
         allow_shell = self._project.settings.config.security.allow_shell is True
         policy = self._policy()
         return tuple(
-            DescribedTool(name, _tag(policy, need) if allow_shell or name != "shell" else "disabled", payload)
-            for name, need, payload in _TOOLS
+            DescribedTool(name, _tag(policy, _NEEDS[name]) if allow_shell or name != "shell" else "disabled", payload)
+            for name, payload in REQUESTED_TOOLS.items()
         )
 
     def _may_read(self, path: str) -> bool:
@@ -94,29 +94,32 @@ class ZeroContextSource:
     def _is_shown(self, path: str) -> bool:
         return not is_sensitive_file(path) and self._may_read(path)
 
-    async def _git_lines(self) -> tuple[str, ...] | None:
+    async def _repository(self) -> DescribedRepository | None:
         """Return the branch and the changed files; None outside a repository, or if git fails."""
-        if not self._project.settings.config.context.include_git:
+        config = self._project.settings.config.context
+        if not config.include_git:
             return None
-        from ostler.tools.git_repo import RepoParams, open_repo
-        from ostler.tools.git_status import GitStatusTool
+        from ostler.tools.git_changes import read_changes
+        from ostler.tools.git_repo import open_repo
 
+        seconds = config.git_timeout_seconds
         try:
-            repo = await open_repo(self._workspace, ".")
-            result = await GitStatusTool().run_in_repo(RepoParams(), repo)
+            async with asyncio.timeout(seconds or None):
+                repo = await open_repo(self._workspace, ".")
+                changes = await read_changes(repo, MAX_GIT_LINES, self._is_shown)
+        except TimeoutError:
+            return DescribedRepository(problem=f"because git took longer than {seconds:g} s")
         except (OstlerError, OSError):
             return None
-        data = result.data["data"] if isinstance(result.data, dict) else {}
-        files = sorted((file["path"], file["status"]) for file in data.get("files", ()))
-        shown = (f"{status} {path}" for path, status in files[:MAX_REFUSED] if self._is_shown(path))
-        return (str(data.get("branch") or ""), *islice(shown, MAX_GIT_LINES + 1))
+        lines = tuple(f"{status} {path}" for status, path in changes.files)
+        return DescribedRepository(changes.branch, lines, changes.is_complete)
 
 
 def _tag(policy: Policy, need: Need) -> str:
     return _TAGS[evaluate_permission(Permission("", (need,)), policy).action]
 
 
-async def describe_workspace(options: RunOptions, *, interactive: bool) -> str:
+async def describe_workspace(options: RunOptions, *, interactive: bool, connector: bool = False) -> str:
     """Return the description that a session with these options sends; empty if context.enabled is false."""
     from ostler.access.active_agent import ActiveAgent
     from ostler.access.session_policy import make_policy
@@ -133,6 +136,6 @@ async def describe_workspace(options: RunOptions, *, interactive: bool) -> str:
     workspace = make_workspace(project, options, interactive=interactive)
     source = ZeroContextSource(project, workspace, access.policy, host_name())
     try:
-        return (await source.build()).text
+        return (await source.build(requests_tools=not connector)).text
     finally:
         await workspace.aclose()

@@ -15,7 +15,8 @@ usage: ostler zero [OPTIONS]           interactive session (options of `ostler c
                                        terminal or standard input
        ostler zero logout              delete the stored key, user and password
 
-The server is set with AGENTZERO_API_URL or connection.api_url in the config.
+The server is set with AGENTZERO_API_URL or connection.api_url in the config. It selects and pays for its model, so
+--model, --base-url, --max-tokens and --max-cost have no effect; --max-steps and --max-time limit a turn.
 """
 
 
@@ -33,7 +34,7 @@ def main(arguments: list[str]) -> int:
     if name == "context":
         return _print_context([*workspace, *rest])
     if name in ("login", "logout"):
-        return _change_key(name, rest)
+        return _change_key(name, [*workspace, *rest])
     if name and not name.startswith("-"):
         raise UsageError(f"unknown command {name!r}", hint="see `ostler zero --help`")
     if "--tui" in arguments:
@@ -49,7 +50,11 @@ def _workspace_option(arguments: list[str]) -> list[str]:
     """Return the option for the folder in AGENTZERO_WORKSPACE_ROOT, unless the arguments name another one."""
     folder = os.environ.get("AGENTZERO_WORKSPACE_ROOT", "")
     given = any(argument.partition("=")[0] == "--cwd" for argument in arguments)
-    return ["--cwd", folder] if folder and not given else []
+    if not folder or given:
+        return []
+    if not os.path.isdir(folder):
+        raise UsageError(f"AGENTZERO_WORKSPACE_ROOT is not a folder: {folder}", hint="correct or unset the variable")
+    return ["--cwd", folder]
 
 
 def _print_context(arguments: list[str]) -> int:
@@ -64,9 +69,13 @@ def _print_context(arguments: list[str]) -> int:
         run_options,
     )
 
-    text = "Print exactly what Agent Zero gets about this workspace, without contacting the server."
+    text = (
+        "Print exactly what Agent Zero gets about this workspace, without contacting the server. "
+        "A server with the connector has tools of its own, so that it is not told how to request them."
+    )
     parser = Parser("ostler zero context", description=text)
     parser.add_argument("--run", action="store_true", help="as `ostler zero run` sends it, where nobody can approve")
+    parser.add_argument("--connector", action="store_true", help="as it is sent to a server with the connector")
     for add in (add_workspace, add_agent, add_model, add_permission_options, add_mode, add_limit_options):
         add(parser)
     args = parser.parse_args(arguments)
@@ -75,7 +84,7 @@ def _print_context(arguments: list[str]) -> int:
 
     from ostler.app.zero_context import describe_workspace
 
-    described = asyncio.run(describe_workspace(run_options(args), interactive=not args.run))
+    described = asyncio.run(describe_workspace(run_options(args), interactive=not args.run, connector=args.connector))
     if described:
         sys.stdout.write(f"{described}\n")
     else:
@@ -83,17 +92,23 @@ def _print_context(arguments: list[str]) -> int:
     return 0
 
 
-def _change_key(name: str, rest: list[str]) -> int:
-    user = rest[1] if name == "login" and len(rest) == 2 and rest[0] == "--user" else ""
-    if rest and not user:
-        raise UsageError(f"`ostler zero {name}` takes no such arguments", hint="see `ostler zero --help`")
-    from pathlib import Path
+def _change_key(name: str, arguments: list[str]) -> int:
+    from ostler.cli.arguments import Parser, add_workspace
+
+    parser = Parser(f"ostler zero {name}", description="The server is the one that the settings of the workspace name.")
+    if name == "login":
+        parser.add_argument(
+            "--user", metavar="NAME", default="", help="store the password of this user of the web page"
+        )
+    add_workspace(parser)
+    args = parser.parse_args(arguments)
 
     from ostler.app.zero_backend import server_location
     from ostler.cli.login import delete_key, store_key, store_login
     from ostler.knowledge.trusted_settings import load_settings
+    from ostler.settings.project_paths import workspace_path
 
-    origin, _ = server_location(load_settings(Path.cwd()).config.connection)
-    if user:
-        return store_login(origin.address, user)
-    return delete_key(origin.address) if name == "logout" else store_key(origin.address)
+    origin, _ = server_location(load_settings(workspace_path(args.cwd)).config.connection)
+    if name == "logout":
+        return delete_key(origin.address)
+    return store_login(origin.address, args.user) if args.user else store_key(origin.address)

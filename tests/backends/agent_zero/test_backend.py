@@ -8,11 +8,13 @@ import pytest
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
 from ostler.backends.agent_zero.message_api import MessageApiSettings, MessageApiTransport
 from ostler.backends.agent_zero.server import ZeroServer, parse_server_url
+from ostler.backends.agent_zero.workspace_context import ContextSender, WorkspaceContext
 from ostler.core.events import MessageDone, Notice, RemoteCursor, ToolCalled, ToolFinished
 from ostler.core.message import ThoughtPart
 from ostler.core.sessions import Steer
+from ostler.session.access import FixedAccess
 from ostler.testing.fake_tool import FakeTool
-from ostler.testing.session_fixture import make_prompt, open_test_session, run_turn
+from ostler.testing.session_fixture import ALLOW_ALL, make_prompt, open_test_session, run_turn
 from ostler.testing.zero_server import ScriptedZeroServer, ZeroAnswer, zero_json, zero_lines, zero_reply, zero_sse
 from ostler.workspace.local_workspace import LocalWorkspace
 
@@ -227,6 +229,82 @@ async def test_lost_conversation_is_replaced(tmp_path):
     assert [message.get("context_id") for message in server.messages] == [None, "a", None]
 
 
+@pytest.mark.req("AZ-2", "AZ-4")
+async def test_conversation_that_replaces_a_lost_one_gets_the_description(tmp_path):
+    class Described:
+        async def build(self, *, requests_tools=True):
+            return WorkspaceContext("[described]", "same")
+
+    lost = zero_json({"error": "Context not found"}, 404)
+    async with ScriptedZeroServer(
+        [zero_reply("one", "a"), zero_reply("two", "a"), lost, zero_reply("3", "b")]
+    ) as server:
+        backend = make_backend(server.api_url)
+        backend._context_sender = ContextSender(Described(), "on_change")
+        session = await open_test_session(backend, (), LocalWorkspace(str(tmp_path)))
+        for text in ("one", "two", "three"):
+            await run_turn(session, text)
+        await session.aclose()
+    assert ["[described]" in message["message"] for message in server.messages] == [True, False, False, True]
+
+
+@pytest.mark.req("AZ-2", "AZ-4")
+@pytest.mark.parametrize("is_reopened", [False, True])
+async def test_conversation_that_was_emptied_gets_the_description_again(is_reopened, tmp_path):
+    class Described:
+        async def build(self, *, requests_tools=True):
+            return WorkspaceContext("[described]", "same")
+
+    async def open_described(journal=None):
+        backend = make_backend(server.api_url)
+        backend._context_sender = ContextSender(Described(), "on_change")
+        return await open_test_session(backend, (), LocalWorkspace(str(tmp_path)), journal=journal)
+
+    async with ScriptedZeroServer([zero_reply(text, "a") for text in ("1", "2", "3", "4")]) as server:
+        session = await open_described()
+        for text in ("one", "two", "/reset"):
+            await run_turn(session, text)
+        if is_reopened:
+            journal = session._journal
+            await session.aclose()
+            session = await open_described(journal)
+        for text in ("three", "four"):
+            await run_turn(session, text)
+        await session.aclose()
+    assert ["[described]" in message["message"] for message in server.messages] == [True, False, True, False]
+    assert [message.get("context_id") for message in server.messages] == [None, "a", "a", "a"]
+
+
+@pytest.mark.invariant("S3")
+@pytest.mark.parametrize("way", ["lost", "/reset", "/terminate"])
+async def test_instructions_are_sent_again_if_the_server_has_lost_them(way, tmp_path):
+    class Instructed(FixedAccess):
+        def instructions(self):
+            return "[instructions]"
+
+    answers = [zero_reply("1", "a"), zero_reply("2", "a")]
+    answers += [zero_json({"error": "Context not found"}, 404)] if way == "lost" else []
+    async with ScriptedZeroServer([*answers, zero_reply("3", "b"), zero_reply("4", "b")]) as server:
+        backend, workspace = make_backend(server.api_url), LocalWorkspace(str(tmp_path))
+        session = await open_test_session(backend, (), workspace, policy=Instructed(ALLOW_ALL))
+        for text in ("one", "two", *([] if way == "lost" else [way]), "three", "four"):
+            await run_turn(session, text)
+        await session.aclose()
+    sent = [message["message"].count("[instructions]") for message in server.messages]
+    assert sent == ([1, 0, 0, 1, 0] if way == "lost" else [1, 0, 1, 0])
+
+
+@pytest.mark.req("AZ-3")
+async def test_tool_results_are_not_sent_to_another_conversation(tmp_path):
+    lost = zero_json({"error": "Context not found"}, 404)
+    async with ScriptedZeroServer([zero_reply(json.dumps(REQUEST), "a"), lost]) as server:
+        session = await open_session(server, tmp_path, [FakeTool("probe")])
+        _, ended = await run_turn(session, "go")
+        await session.aclose()
+    assert ended.reason == "failed" and "no longer exists" in ended.fault.message
+    assert [message.get("context_id") for message in server.messages] == [None, "a"]
+
+
 @pytest.mark.req("AZ-1")
 async def test_mentioned_files_and_images_are_attachments(tmp_path):
     from ostler.core.prompt import EmbeddedResource, ImageContent, Prompt, TextContent
@@ -264,15 +342,16 @@ async def test_reset_and_terminate_call_the_server(command, route, kept, tmp_pat
 
 @pytest.mark.req("AZ-6")
 @pytest.mark.parametrize(
-    ("limit", "words"), [({"timeout": 0.3}, "sent nothing for 0.3 s"), ({"max_wait": 0.3}, "within 0.3 s")]
+    ("limit", "words", "reason"),
+    [({"timeout": 0.3}, "sent nothing for 0.3 s", "failed"), ({"max_wait": 0.3}, "within 0.3 s", "limit")],
 )
-async def test_silence_and_long_turns_reach_their_limits(limit, words, tmp_path):
+async def test_silence_and_long_turns_reach_their_limits(limit, words, reason, tmp_path):
     never = asyncio.Event()
     async with ScriptedZeroServer([ZeroAnswer([never.wait, b"{}"])]) as server:
         session = await open_session(server, tmp_path, keepalive=0, **limit)
         events, ended = await run_turn(session, "hi")
         await session.aclose()
-    assert ended.reason == "failed"
+    assert ended.reason == reason
     assert words in texts(events)[-1]
 
 

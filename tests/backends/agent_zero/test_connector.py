@@ -3,20 +3,23 @@
 import asyncio
 
 import pytest
+from starlette.responses import Response
+from starlette.websockets import WebSocketClose
 from tests.backends.agent_zero.connector_double import ConnectorDouble
 
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
-from ostler.backends.agent_zero.connector import ConnectorSettings
 from ostler.backends.agent_zero.connector_probe import probe_connector
 from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer
+from ostler.backends.agent_zero.connector_settings import ConnectorSettings
 from ostler.backends.agent_zero.server import parse_server_url
-from ostler.core.events import MessageDone, Notice, ToolCalled, ToolFinished
+from ostler.backends.agent_zero.workspace_context import ContextSender, WorkspaceContext
+from ostler.core.events import MessageDone, Notice, PermissionAsked, QuestionAsked, ToolCalled, ToolFinished, TurnEnded
+from ostler.core.permission import CONFIRMED, Decision, QuestionReply
 from ostler.policy.verdict import Policy
 from ostler.testing.session_fixture import ALLOW_ALL, make_prompt, open_test_session
 from ostler.testing.session_fixture import run_turn as run_one_turn
 from ostler.tools.bash import BashTool
-from ostler.tools.patch import PatchTool
-from ostler.tools.protocol.connector_files import ConnectorReadTool, ConnectorWriteTool
+from ostler.tools.protocol.connector_files import ConnectorPatchTool, ConnectorReadTool, ConnectorWriteTool
 from ostler.tools.protocol.connector_shell import ConnectorShellTool
 from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
 
@@ -24,7 +27,7 @@ pytestmark = pytest.mark.req("AZ-7")
 LISTS = ("agents_list", "projects", "model_presets", "launcher_gateway_status")
 
 
-def make_backend(server, login=None, has_key=False, **settings):
+def make_backend(server, login=None, has_key=False, context=None, **settings):
     origin, _ = parse_server_url(server.url)
 
     async def probe(start, listener):
@@ -32,17 +35,17 @@ def make_backend(server, login=None, has_key=False, **settings):
         options = ConnectorSettings("this-host", retry_delays=(0.05,) * 40, **settings)
         return await probe_connector(connector, options, start, listener, has_key=has_key)
 
-    return AgentZeroBackend(ZeroPlan(origin.address, "this-host"), [probe])
+    return AgentZeroBackend(ZeroPlan(origin.address, "this-host"), [probe], context)
 
 
-async def open_session(server, tmp_path, journal=None, policy=ALLOW_ALL, **options):
-    tools = [ConnectorReadTool(), ConnectorWriteTool(), PatchTool(), ConnectorShellTool(BashTool())]
-    backend, workspace = make_backend(server, **options), make_workspace(tmp_path)
+async def open_session(server, tmp_path, journal=None, policy=ALLOW_ALL, sandbox="off", **options):
+    tools = [ConnectorReadTool(), ConnectorWriteTool(), ConnectorPatchTool(), ConnectorShellTool(BashTool())]
+    backend, workspace = make_backend(server, **options), make_workspace(tmp_path, sandbox)
     return await open_test_session(backend, tools, workspace, journal=journal, policy=policy)
 
 
-def make_workspace(folder):
-    shell = SessionShell(str(folder), writable=True, sandbox="off")
+def make_workspace(folder, sandbox="off"):
+    shell = SessionShell(str(folder), writable=True, sandbox=sandbox)
     return SessionWorkspace(str(folder), shell, read_anywhere=False)
 
 
@@ -124,12 +127,15 @@ async def test_file_operations_run_through_the_tool_host(tmp_path):
         events, ended = await run_turn(session, "hi")
         await session.aclose()
     assert ended.reason == "done" and [result["ok"] for result in seen] == [True] * 5, seen
-    assert seen[0]["result"]["content"] == "   2 | two\n   3 | three" and seen[0]["host"] == "this-host"
+    assert seen[0]["result"]["content"] == "   2 | two\n   3 | three\n" and seen[0]["host"] == "this-host"
     assert seen[0]["result"]["file"]["total_lines"] == 3
     assert (tmp_path / "a.txt").read_text() == "zero\none\n2\nthree\n"
     assert seen[4]["result"]["file"]["realpath"] == str(tmp_path / "b/new.txt")
-    assert all(isinstance(seen[index]["result"]["file"]["mtime"], float) for index in (0, 1, 3, 4))
-    assert next(event.title for event in events if isinstance(event, ToolCalled)) == "connector_read on this-host"
+    assert all(isinstance(seen[index]["result"]["file"]["mtime"], float) for index in range(5))
+    assert [result["result"].get("path") for result in seen] == [None, "a.txt", "a.txt", "b/new.txt", None]
+    assert [result["result"]["file"]["total_lines"] for result in seen] == [3, 4, 4, 1, 1]
+    assert set(seen[4]["result"]) == {"file"}
+    assert next(event.title for event in events if isinstance(event, ToolCalled)) == "read a.txt on this-host"
 
 
 async def test_patch_of_a_file_that_was_not_read_or_has_changed_names_the_code_of_the_server(tmp_path):
@@ -167,6 +173,7 @@ async def test_patch_of_a_file_that_was_not_read_or_has_changed_names_the_code_o
         ("connector_exec_op", {"runtime": "perl", "code": "1"}),
         ("connector_computer_use_op", {"action": "click"}),
         ("connector_file_op", {"op": "read", "path": "a.txt", "context_id": "another"}),
+        ("connector_file_op", {"op": "write", "path": "a.txt", "content": "x", "host": "another-host"}),
     ],
 )
 async def test_operation_is_refused_and_changes_nothing(name, members, tmp_path):
@@ -182,7 +189,7 @@ async def test_operation_is_refused_and_changes_nothing(name, members, tmp_path)
         session = await open_session(server, root)
         await run_turn(session, "hi")
         await session.aclose()
-    assert seen[0]["ok"] is False and seen[0]["error"]
+    assert seen[0]["ok"] is False and seen[0]["error"] and seen[0]["host"] == "this-host"
     assert [path.name for path in tmp_path.rglob("*")] == ["root", "a.txt"]
     assert (root / "a.txt").read_text() == "one\n"
 
@@ -221,6 +228,63 @@ async def test_commands_run_in_shell_sessions_through_the_tool_host(tmp_path):
     assert len([event for event in events if isinstance(event, ToolFinished)]) == 8
 
 
+async def answer_requests(session, prompt, answers):
+    """Run a turn and answer its approval requests in order. Return what was asked and the end."""
+    asked, subscription = [], session.subscribe(since=2**62)
+    turn = session.start(make_prompt(prompt))
+    async with asyncio.timeout(30):
+        async for envelope in subscription:
+            if isinstance(envelope.event, PermissionAsked):
+                asked.append(envelope.event.permission)
+                session.answer(envelope.event.ask_id, Decision(answers.pop(0), "person"))
+            if isinstance(envelope.event, TurnEnded):
+                break
+        return asked, await turn.wait()
+
+
+@pytest.mark.req("PM-11")
+@pytest.mark.invariant("P15")
+async def test_command_that_writes_needs_approval_in_a_chat(tmp_path):
+    """It runs with the workspace read-only first, like a command of the bash tool, and again after the approval."""
+    (tmp_path / "a.txt").write_text("one\n")
+    seen = []
+
+    async def turn(server):
+        for number, code in enumerate(("cat a.txt; X=1", "touch denied", "Y=2; touch allowed-$X$Y", "echo [$X$Y]")):
+            seen.append(await server.operation("connector_exec_op", str(number), runtime="terminal", code=code))
+        code = "open('denied', 'w')"
+        seen.append(await server.operation("connector_exec_op", "4", runtime="python", code=code))
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path, policy=Policy(), sandbox="require")
+        asked, ended = await answer_requests(session, "hi", ["deny", "allow", "deny"])
+        await session.aclose()
+    assert ended.reason == "done"
+    assert [result["result"]["output"].splitlines()[0] for result in seen[:1]] == ["one"]
+    assert [result["result"].get("exit_code") for result in (seen[0], seen[2], seen[3])] == [0, 0, 0], seen
+    assert len(asked) == 3 and all("read-only" in str(permission.preview) for permission in asked)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "allowed-12"]
+    assert seen[3]["result"]["output"] == "[12]"
+    assert "did not allow" in seen[1]["result"]["output"]
+
+
+@pytest.mark.req("PM-11")
+async def test_text_for_a_program_needs_approval_also_in_the_sandbox(tmp_path):
+    seen = []
+
+    async def turn(server):
+        quick = {"first_output_timeout": 0.2, "between_output_timeout": 0.2, "max_exec_timeout": 20}
+        for members in ({"runtime": "terminal", "code": "cat"}, {"runtime": "input", "keyboard": "hello"}):
+            seen.append(await server.operation("connector_exec_op", str(len(seen)), **members, timeouts=quick))
+
+    async with ConnectorDouble(turn) as server:
+        policy = Policy(interactive=False, allow_sandboxed_by_default=True)
+        session = await open_session(server, tmp_path, policy=policy, sandbox="require")
+        await run_turn(session, "hi")
+        await session.aclose()
+    assert [result["ok"] for result in seen] == [True, False], seen
+
+
 async def test_operation_between_turns_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("one\n")
     async with ConnectorDouble(hello) as server:
@@ -230,6 +294,140 @@ async def test_operation_between_turns_is_refused(tmp_path):
             result = await server.operation("connector_file_op", "1", op="read", path="a.txt")
         await session.aclose()
     assert not result["ok"] and "no prompt" in result["error"]
+
+
+async def test_replaced_and_interleaved_answers_are_not_part_of_the_final_message(tmp_path):
+    async def turn(server):
+        await server.event("assistant_message", "one two")
+        await server.event("assistant_message", "second")
+        await server.event("assistant_message", "CHANGED", seq=len(server.log) - 2)
+        await server.event("assistant_message", "CHANGED again", seq=len(server.log) - 2)
+        await server.event("assistant_message", "second, longer", seq=len(server.log) - 1)
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path)
+        events, ended = await run_turn(session, "hi")
+        await session.aclose()
+    assert ended.reason == "done"
+    assert texts(events)[-1] == "CHANGED again\n\nsecond, longer"
+
+
+async def test_call_of_the_agent_is_shown_between_the_texts_around_it(tmp_path):
+    async def turn(server):
+        await server.event("assistant_message", "before")
+        await server.event("tool_start", "output", "Using tool", {"tool_name": "search"})
+        await server.event("assistant_message", "after")
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path)
+        events, _ = await run_turn(session, "hi")
+        await session.aclose()
+    shown = [
+        event.message.text if isinstance(event, MessageDone) else event.result.for_model
+        for event in events
+        if isinstance(event, MessageDone | ToolFinished)
+    ]
+    assert shown == ["before", "output", "after"]
+
+
+@pytest.mark.parametrize("is_reopened", [False, True])
+async def test_log_that_begins_again_is_shown(is_reopened, tmp_path):
+    """For example after a reset on the server's web page; the numbers of the events are small again."""
+
+    async def long(server):
+        for number in range(8):
+            await server.event("info", "", f"step {number}")
+        await server.event("assistant_message", "First.")
+
+    async def again(server):
+        await server.drop()
+        server.log.clear()
+        server.updates.clear()
+        await server.event("info", "", "new log")
+        await server.event("assistant_message", "Second.")
+        while len(server.subscriptions) < 2 + is_reopened:
+            await asyncio.sleep(0.01)
+
+    async with ConnectorDouble(long, again) as server:
+        session = await open_session(server, tmp_path)
+        await run_turn(session, "hi")
+        if is_reopened:
+            journal = session._journal
+            await session.aclose()
+            session = await open_session(server, tmp_path, journal=journal)
+        events, ended = await run_turn(session, "more")
+        await session.aclose()
+    assert (ended.reason, texts(events)[-1]) == ("done", "Second.")
+    assert any("new log" in text for text in notices(events))
+
+
+async def test_turn_without_anything_is_an_error_and_huge_numbers_are_ignored(tmp_path):
+    async def turn(server):
+        event = {"context_id": "ctx-1", "sequence": 10**30, "event": "assistant_message", "data": {"text": "wrong"}}
+        await server.emit("connector_context_event", event)
+
+    async with ConnectorDouble(turn, answer) as server:
+        session = await open_session(server, tmp_path)
+        _, ended = await run_turn(session, "hi")
+        events, then = await run_turn(session, "more")
+        await session.aclose()
+    assert (ended.reason, ended.fault.code) == ("failed", "empty")
+    assert (then.reason, texts(events)) == ("done", ["Done."])
+
+
+async def test_login_whose_answer_sets_several_cookies(tmp_path):
+    class TwoCookies(ConnectorDouble):
+        async def _login(self, request):
+            response = await super()._login(request)
+            response.raw_headers.insert(0, (b"set-cookie", b"lang=en; Path=/; Expires=Wed, 21 Oct 2099 07:28:00 GMT"))
+            return response
+
+    async with TwoCookies(hello, user="me", password="pw") as server:
+        session = await open_session(server, tmp_path, login=ConnectorLogin("me", "pw"))
+        events, ended = await run_turn(session, "hi")
+        await session.aclose()
+    assert (ended.reason, texts(events), server.logins) == ("done", ["Hello."], 1)
+
+
+@pytest.mark.parametrize("has_key", [False, True])
+async def test_socket_that_a_proxy_does_not_forward_is_named(has_key, tmp_path):
+    """With a key for the message API, that is used instead; here no other way is configured."""
+    async with ConnectorDouble(hello) as server:
+
+        async def refuse(scope, receive, send):
+            assert scope["type"] in ("http", "websocket")
+            await (WebSocketClose() if scope["type"] == "websocket" else Response(status_code=404))(
+                scope, receive, send
+            )
+
+        server.sio.eio.handle_request = refuse
+        session = await open_session(server, tmp_path, has_key=has_key)
+        events, ended = await run_turn(session, "hi")
+        await session.aclose()
+    assert ended.reason == "failed"
+    if has_key:
+        assert any("the connector is not used" in text and "proxy" in text for text in notices(events))
+    else:
+        assert "/socket.io/" in ended.fault.message and "proxy" in ended.fault.hint
+
+
+async def test_lost_conversation_gets_the_description_again(tmp_path):
+    class Described:
+        async def build(self, *, requests_tools=True):
+            return WorkspaceContext("[described]", "same", "tree")
+
+    async with ConnectorDouble(hello, hello, hello) as server:
+        backend = make_backend(server, context=ContextSender(Described(), "on_change"))
+        session = await open_test_session(backend, [], make_workspace(tmp_path))
+        await run_turn(session, "one")
+        await run_turn(session, "two")
+        server.context_id = "ctx-2"
+        await server.drop()
+        await asyncio.wait_for(backend._transport._socket.closed.wait(), 10)
+        _, ended = await run_turn(session, "three")
+        await session.aclose()
+    assert ended.reason == "done", ended
+    assert ["[described]" in message["message"] for message in server.messages] == [True, False, True]
 
 
 async def test_events_of_other_conversations_are_not_shown(tmp_path):
@@ -461,7 +659,7 @@ async def test_server_says_what_it_may_use_and_versions_are_compared(tmp_path):
         await session.aclose()
     shown = notices(events)
     assert any("Agent Zero v1.9 may request on this-host: read files, write files, run commands" in t for t in shown)
-    assert any("another idea than Ostler" in text and "run commands" in text for text in shown)
+    assert any("disagree about" in text and "run commands" in text for text in shown)
     assert any("version 0.3.1" in text and "0.1" in text for text in shown)
 
 
@@ -488,10 +686,18 @@ async def test_second_host_can_be_named_in_the_settings(names, tmp_path):
     assert len(server.messages) == ("laptop-2" in names)
 
 
-async def test_second_host_can_be_accepted(tmp_path):
-    from ostler.core.events import QuestionAsked
-    from ostler.core.permission import QuestionReply
-
+@pytest.mark.parametrize(
+    ("reply", "is_accepted"),
+    [
+        (QuestionReply("accept", {CONFIRMED: True}), True),
+        (QuestionReply("accept", {CONFIRMED: False}), False),
+        (QuestionReply("accept", {CONFIRMED: "no"}), False),
+        (QuestionReply("accept", {"text": "no"}), False),
+        (QuestionReply("accept"), False),
+        (QuestionReply("decline"), False),
+    ],
+)
+async def test_second_host_is_used_only_after_a_clear_yes(reply, is_accepted, tmp_path):
     async with ConnectorDouble(answer, gateways=[OTHER, {"state": "disconnected"}, "junk"]) as server:
         session = await open_session(server, tmp_path)
         subscription = session.subscribe()
@@ -500,11 +706,19 @@ async def test_second_host_can_be_accepted(tmp_path):
             if isinstance(envelope.event, QuestionAsked):
                 question = envelope.event.question
                 assert "laptop-2" in question.text and "Commands run on laptop-2" in question.text
-                session.answer(question.id, QuestionReply("accept"))
+                session.answer(question.id, reply)
                 break
         ended = await running.wait()
         await session.aclose()
-    assert ended.reason == "done" and len(server.messages) == 1
+    assert (ended.reason == "done") is is_accepted and len(server.messages) == is_accepted
+
+
+async def test_second_host_is_asked_about_again_after_a_no(tmp_path):
+    async with ConnectorDouble(answer, gateways=[OTHER]) as server:
+        session = await open_session(server, tmp_path, policy=Policy(interactive=False))
+        ends = [(await run_turn(session, text))[1] for text in ("one", "two")]
+        await session.aclose()
+    assert [ended.fault.code for ended in ends] == ["ambiguous_host"] * 2 and server.messages == []
 
 
 async def test_tool_that_ran_on_another_machine_is_reported(tmp_path):
@@ -529,9 +743,6 @@ async def test_tool_that_ran_on_another_machine_is_reported(tmp_path):
 
 async def test_slow_approval_is_reported_and_the_repeated_request_gets_the_result(tmp_path, monkeypatch):
     """The server gives up after 30 seconds; what the user allows later must not run twice."""
-    from ostler.core.events import PermissionAsked
-    from ostler.core.permission import Decision
-
     monkeypatch.setattr("ostler.backends.agent_zero.connector_operations.FILE_SECONDS", 0.2)
     seen, allowed = [], asyncio.Event()
 

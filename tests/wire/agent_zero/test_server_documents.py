@@ -15,8 +15,8 @@ def test_log_items_are_read_in_the_order_of_their_numbers():
         {"type": "no number"},
         "not an item",
     ]
-    log = read_log({"log": {"guid": "g", "progress": "busy", "progress_active": True, "items": items}})
-    assert (log.guid, log.progress, log.is_active) == ("g", "busy", True)
+    log = read_log({"log": {"guid": "g", "progress": "busy", "items": items}})
+    assert log.guid == "g"
     assert [(item.no, item.type, item.content, item.thoughts) for item in log.items] == [
         (0, "agent", "", "a\nb"),
         (2, "response", "hi", ""),
@@ -43,6 +43,8 @@ def test_arbitrary_log_never_raises(value):
         ("API key required", "API key required"),
         ("<!doctype html><title>405 Method Not Allowed</title><p>x", "405 Method Not Allowed"),
         ("<html><script>evil()</script><body>Oops <b>now</b></body></html>", "Oops now"),
+        ("<title>404 Not Found</title><h1>Not Found</h1>", "404 Not Found"),
+        ("  <p>Bad <b>gateway</b></p>", "Bad gateway"),
         ('"text"', "text"),
         ("", ""),
         ("x" * 1000, "x" * 400),
@@ -50,3 +52,10 @@ def test_arbitrary_log_never_raises(value):
 )
 def test_error_bodies_are_read_leniently(body, expected):
     assert error_text(body) == expected
+
+
+@pytest.mark.req("AZ-6")
+def test_content_type_tells_that_an_error_body_is_html():
+    assert error_text("Bad <b>gateway</b>", "text/html; charset=utf-8") == "Bad gateway"
+    assert error_text("Bad <b>gateway</b>", "text/plain") == "Bad <b>gateway</b>"
+    assert error_text('{"error": "x"}', "text/html") == "x"

@@ -40,6 +40,15 @@ class AnswerWriter:
         if text:
             self.add_piece(text)
 
+    def retract(self, text: str) -> None:
+        """Remove a text from the message if it is still open; text that was streamed stays on the screen."""
+        for index, part in enumerate(self._parts):
+            if isinstance(part, TextContent) and text in part.text:
+                before, _, after = part.text.rpartition(text)
+                joined = before.rstrip("\n") + after if not after else before + after.lstrip("\n")
+                self._parts[index : index + 1] = [TextContent(joined)] if joined else []
+                return
+
     def add_thought(self, text: str) -> None:
         self._add(ThoughtPart, text)
         self._emit(ThoughtDelta(self._id, text))

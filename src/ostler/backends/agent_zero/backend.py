@@ -1,5 +1,6 @@
 """The Agent Zero backend: one conversation on a server, with tools of this machine."""
 
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -7,11 +8,14 @@ from contextlib import suppress
 import msgspec
 
 from ostler.backends.agent_zero.answer_writer import AnswerWriter
+from ostler.backends.agent_zero.described_tools import DescribedTools
 from ostler.backends.agent_zero.local_calls import LocalCalls, describe
-from ostler.backends.agent_zero.log_view import LogView
+from ostler.backends.agent_zero.log_view import LogView, server_notice, tool_label
 from ostler.backends.agent_zero.prompt_message import make_message
 from ostler.backends.agent_zero.transport import (
     COMMON_OPTIONS,
+    STEP_LIMIT,
+    TIME_LIMIT,
     TransportProbe,
     TransportStart,
     ZeroMessage,
@@ -32,7 +36,7 @@ from ostler.core.events import (
     UsageReported,
     Waiting,
 )
-from ostler.core.permission import Question
+from ostler.core.permission import is_confirmed, make_confirmation
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
 from ostler.core.sessions import (
@@ -50,6 +54,9 @@ from ostler.wire.agent_zero.server_documents import ZeroLogItem
 from ostler.wire.agent_zero.zero_events import PARAGRAPH, ZeroEvent, ZeroToolRequest, ZeroToolResult
 
 NAME = "agent_zero"
+_EMPTYING = ("reset", "compact")  # commands after which the server no longer has the description
+_LIMITS = {STEP_LIMIT: "steps", TIME_LIMIT: "time"}
+_FAILURE_STARTS = {**dict.fromkeys(_LIMITS, "Stopped at a limit: "), "agent_error": "", "empty": ""}  # by code
 SEND_CONTEXT = SlashCommand("send-context", "send the description of the workspace with the next prompt")
 OnRequest = Callable[[str, ZeroToolRequest], None]
 
@@ -59,7 +66,8 @@ class ZeroPlan(msgspec.Struct, frozen=True):
 
     `host` is the name of this machine, where the tools run. `forked`: the session is a copy, so that it must not
     continue the conversation of the original. `options` are the values of the settings. `on_request` gets the words of
-    each tool request by call id, for the approval request.
+    each tool request by call id, for the approval request. `warnings` are shown when the session is opened. `tools` are
+    the names and arguments that the description of the workspace lists; none means that every tool can be requested.
     """
 
     address: str
@@ -67,6 +75,8 @@ class ZeroPlan(msgspec.Struct, frozen=True):
     forked: bool = False
     options: dict[str, str] = {}
     on_request: OnRequest = lambda call_id, request: None
+    warnings: tuple[str, ...] = ()
+    tools: dict[str, str] = {}
 
 
 class AgentZeroBackend:
@@ -78,7 +88,9 @@ class AgentZeroBackend:
         self._plan = plan
         self._probes = probes
         self._context_sender = context_sender
+        self._described_tools = DescribedTools(plan.tools)
         self._used_ids: set[str] = set()
+        self._is_emptied = False  # the server has deleted or summarised the messages since the last prompt
         self._resumed_id = ""
         self._resumed_seq = 0
         self._last_status = ""
@@ -107,6 +119,8 @@ class AgentZeroBackend:
             self._context_sender.restore(stored.epoch, stored.described)
         if self._plan.forked and stored.epoch:
             text = "Agent Zero cannot copy a conversation; this copy starts a new one without the earlier messages"
+            context.emit(Notice("warning", text))
+        for text in self._plan.warnings:
             context.emit(Notice("warning", text))
         self._begin_turn()
         return self._info()
@@ -150,7 +164,10 @@ class AgentZeroBackend:
         match event.kind:
             case "final_response":
                 self._writer.add_answer(event.text)
+            case "retraction":
+                self._writer.retract(event.text)
             case "piece":
+                self._log.finish()
                 separator = "\n\n" if event.type == PARAGRAPH and self._writer.text else ""
                 self._writer.add_piece(separator + event.text)
             case "thinking":
@@ -173,8 +190,7 @@ class AgentZeroBackend:
         self._context.emit(Notice("warning" if is_warning else "info", text))
 
     async def confirm(self, text: str) -> bool:
-        reply = await self._context.ask(Question("", text, asked_by=NAME))
-        return reply.action == "accept"
+        return is_confirmed(await self._context.ask(make_confirmation(text, "continue", asked_by="Agent Zero")))
 
     async def run_tool(self, request: ZeroToolRequest) -> ZeroToolResult:
         request = describe(request)
@@ -182,8 +198,18 @@ class AgentZeroBackend:
         self._used_ids.add(call.id)
         self._writer.finish((call,))
         self._plan.on_request(call.id, request)
-        self._context.emit(ToolCalled(call, f"{call.tool} on {self._plan.host}"))
-        return self._calls.result_for(request, await self._context.run_tool(call))
+        is_operation = self._transport is not None and not self._transport.requests_tools
+        title = request.command if is_operation else tool_label(call.tool)
+        self._context.emit(ToolCalled(call, f"{title} on {self._plan.host}"))
+        if not is_operation and (problem := self._described_tools.problem(request.tool_name)):
+            result = ToolResult(call.id, "failed", problem, Display(problem), fault=Fault("unknown_tool", problem))
+            self._context.emit(ToolFinished(result))
+            return self._calls.result_for(request, result)
+        result = await self._context.run_tool(call)
+        if not is_operation and result.fault is not None and result.fault.code == "bad_arguments":
+            text = self._described_tools.explain(request.tool_name, result.for_model)
+            result = msgspec.structs.replace(result, for_model=text)
+        return self._calls.result_for(request, result)
 
     # -- internals -------------------------------------------------------------------------------------------------
 
@@ -200,9 +226,11 @@ class AgentZeroBackend:
     def _fail(self, fault: Fault) -> TurnEnded:
         """End the turn with the error as its final response."""
         self._end_turn(truncated=True)
-        self._writer.add_piece(f"The request to Agent Zero failed: {fault.message}")
+        start = _FAILURE_STARTS.get(fault.code, "The request to Agent Zero failed: ")
+        self._writer.add_piece(f"{start}{fault.message}")
         self._writer.finish()
-        return TurnEnded("", "limit", limit="steps") if fault.code == "limit" else TurnEnded("", "failed", fault)
+        limit = _LIMITS.get(fault.code, "")
+        return TurnEnded("", "limit", limit=limit) if limit else TurnEnded("", "failed", fault)
 
     async def _connect(self) -> ZeroTransport:
         """Return the transport; the first call asks the server which one it supports."""
@@ -214,13 +242,24 @@ class AgentZeroBackend:
         return self._transport
 
     async def _send(self, transport: ZeroTransport, prompt: Prompt) -> None:
-        notes, context = self._context.unsent_notes(), None
-        if self._context_sender is not None:
-            context = await self._context_sender.for_prompt(
-                transport.context_id, requests_tools=transport.requests_tools
-            )
-        message = make_message(prompt, notes, context.text if context else "")
-        await transport.run(msgspec.structs.replace(message, tree=context.tree if context else ""))
+        is_new_history = self._is_emptied or not transport.context_id
+        notes, context = self._context.unsent_notes(is_new_history=is_new_history), None
+        self._is_emptied = False
+
+        async def describe(context_id: str) -> ZeroMessage:
+            nonlocal context
+            if self._context_sender is not None:
+                context = await self._context_sender.for_prompt(context_id, requests_tools=transport.requests_tools)
+            message = make_message(prompt, notes, context.text if context else "")
+            return msgspec.structs.replace(message, tree=context.tree if context else "")
+
+        async def begin_again() -> ZeroMessage:
+            nonlocal notes
+            notes = tuple(dict.fromkeys((*self._context.unsent_notes(is_new_history=True), *notes)))
+            return await describe("")
+
+        message = await describe(transport.context_id)
+        await transport.run(msgspec.structs.replace(message, for_new_conversation=begin_again))
         if context is not None and self._context_sender is not None:
             self._context_sender.on_sent(context, transport.context_id)
             self._context.emit(RemoteCursor(transport.context_id, transport.seq, context.signature))
@@ -244,6 +283,8 @@ class AgentZeroBackend:
             message = "the description of the workspace will be sent with the next prompt"
         else:
             message = await transport.run_command(name[1:], argument.strip())
+            if name[1:] in _EMPTYING:
+                self._forget_description(transport)
             self._end_turn()
         self._context.emit(Notice("info", message))
         return TurnEnded("", "done")
@@ -277,7 +318,19 @@ class AgentZeroBackend:
         except OstlerError as error:
             self._context.emit(Notice("warning", str(error)))
             return False
+        if message:
+            self._forget_description(self._transport)
         return bool(message)
+
+    def _forget_description(self, transport: ZeroTransport) -> None:
+        """Send instructions and the description again, because the server has removed them from the conversation."""
+        self._is_emptied = True
+        if self._context_sender is None:
+            return
+        self._context_sender.restore("", "")
+        self.on_conversation("")
+        if transport.context_id:
+            self._context.emit(RemoteCursor(transport.context_id, transport.seq))
 
     async def _steer(self, prompt: Prompt) -> bool:
         if self._transport is None:
@@ -293,17 +346,21 @@ class AgentZeroBackend:
     def _show_status(self, event: ZeroEvent) -> None:
         """Show a status line once, and an event of an unknown type under its name."""
         text = (
-            f"{event.type}: {event.text}" if event.kind == "other" and event.type not in ("", "error") else event.text
+            f"{tool_label(event.type)}: {event.text}"
+            if event.kind == "other" and event.type not in ("", "error")
+            else event.text
         )
         if text != self._last_status:
             self._last_status = text
-            self._context.emit(Notice("error" if event.type == "error" else "info", f"Agent Zero: {text}"))
+            self._context.emit(Notice("error" if event.type == "error" else "info", server_notice(text)))
 
     def _show_output(self, event: ZeroEvent) -> None:
         """Show the output of a tool that ran on the server; local calls have their own result."""
         if event.call_id and self._calls.is_local(event.call_id):
             return
-        call = ToolCall(f"{event.call_id or 'zero'}-{os.urandom(4).hex()}", event.type or "tool", {}, "protocol")
+        self._writer.finish()  # the text before the call
+        name = tool_label(event.type) or "tool"
+        call = ToolCall(f"{event.call_id or 'zero'}-{os.urandom(4).hex()}", name, {}, "protocol")
         self._context.emit(ToolCalled(call, f"{call.tool} on the server"))
         display = Display("on the server", (DisplayText(event.text, "output"),))
         result = ToolResult(call.id, "ok" if event.ok else "failed", event.text, display)
@@ -312,8 +369,8 @@ class AgentZeroBackend:
     def _stored_conversation(self) -> RemoteCursor:
         stored = [event for event in self._context.events() if isinstance(event, RemoteCursor)]
         last = stored[-1] if stored else RemoteCursor("", 0)
-        described = [event.described for event in stored if event.epoch == last.epoch and event.described]
-        return RemoteCursor(last.epoch, last.seq, described[-1] if described else "")
+        same = itertools.takewhile(lambda event: event.epoch == last.epoch, reversed(stored))
+        return RemoteCursor(last.epoch, last.seq, next((event.described for event in same if event.described), ""))
 
     def _info(self) -> SessionInfo:
         transport = self._transport

@@ -10,14 +10,30 @@ import msgspec
 
 from ostler.backends.agent_zero.connector_calls import OperationRunner
 from ostler.backends.agent_zero.connector_controls import COMPACT, NUDGE, ConnectorControls
-from ostler.backends.agent_zero.connector_hosts import HostWatch, offer_notices, read_hosts
+from ostler.backends.agent_zero.connector_hosts import HostWatch, check_hosts, offer_notices
 from ostler.backends.agent_zero.connector_server import ConnectorServer
+from ostler.backends.agent_zero.connector_settings import ConnectorSettings
 from ostler.backends.agent_zero.connector_socket import ConnectorSocket
 from ostler.backends.agent_zero.connector_turn import ConnectorTurn
-from ostler.backends.agent_zero.transport import TICK_SECONDS, TransportStart, TurnListener, ZeroMessage, report_silence
+from ostler.backends.agent_zero.transport import (
+    STEP_LIMIT,
+    TICK_SECONDS,
+    Silence,
+    TransportStart,
+    TurnListener,
+    ZeroMessage,
+    limit_time,
+)
 from ostler.core.errors import BackendError
 from ostler.core.sessions import SessionOption, SlashCommand
-from ostler.wire.agent_zero.connector_events import PROTOCOL, Capabilities, read_event, read_snapshot, unwrap
+from ostler.wire.agent_zero.connector_events import (
+    PROTOCOL,
+    Capabilities,
+    read_event,
+    read_position,
+    read_snapshot,
+    unwrap,
+)
 from ostler.wire.agent_zero.loose_values import first_text
 from ostler.wire.agent_zero.zero_events import ZeroEvent
 
@@ -25,24 +41,8 @@ SNAPSHOT_SECONDS = 3.0
 IDLE_SECONDS = 5.0  # of silence, before the server is asked whether it still works, if the end may have been missed
 MAX_POST_SECONDS = 86_400.0
 MAX_ID_LENGTH = 200
-
-
-class ConnectorSettings(msgspec.Struct, frozen=True):
-    """Settings of the connector. `timeout` limits a silence and `max_wait` a turn; 0 means no limit.
-
-    `other_hosts` are machines besides `host` to which the user agreed.
-    """
-
-    host: str
-    version: str = ""
-    allow_shell: bool = False
-    project: str = ""
-    agent_profile: str = ""
-    timeout: float = 0.0
-    keepalive: float = 5.0
-    max_wait: float = 0.0
-    other_hosts: tuple[str, ...] = ()
-    retry_delays: tuple[float, ...] = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
+AGENT_ERROR = "AGENT_ERROR"
+_HOST_MEMBERS = ("host", "host_id", "target_host")  # of operations; the known servers send none of them
 
 
 class ConnectorTransport:
@@ -67,11 +67,13 @@ class ConnectorTransport:
         given = {"agent_profile": settings.agent_profile, "project": settings.project}
         self._controls = ConnectorControls(server, capabilities.features, given | dict(start.options))
         self._socket: ConnectorSocket | None = None
-        self._subscribed = self._is_announced = False
-        self._operations = OperationRunner(listener, self._emit, self._fail)
+        self._subscribed = self._is_greeted = self._is_announced = False
+        self._operations = OperationRunner(settings.host, listener, self._emit, self._fail)
         self._seq = start.seq if start.context_id else -1
         self._changed, self._has_snapshot = asyncio.Event(), asyncio.Event()
         self._is_running = self._is_interrupted = False
+        self._operation_count = 0
+        self._is_new = False  # the turn has begun a conversation
         self._turn = ConnectorTurn(self._seq, listener)
         self._hosts = HostWatch(settings.host)
         self._posting: asyncio.Task[dict[str, Any]] | None = None
@@ -95,20 +97,17 @@ class ConnectorTransport:
     async def _run(self, message: ZeroMessage | None) -> None:
         """Send a message, or let the agent go on, and show what happens until the server reports the end."""
         self._begin_turn()
-        self._is_interrupted = False
+        self._is_interrupted, self._operation_count = False, 0
         try:
-            async with asyncio.timeout(self._settings.max_wait or None):
+            async with limit_time(self._settings.max_wait, self._server.address):
                 await self._connect()
+                is_known = bool(self._context_id)
                 await self._open_conversation()
+                if is_known and self._is_new and message is not None and message.for_new_conversation is not None:
+                    message = await message.for_new_conversation()
                 self._is_running = True
                 await self._send(message)
                 await self._wait_for_end()
-        except TimeoutError:
-            raise BackendError(
-                f"Agent Zero at {self._server.address} did not finish within {self._settings.max_wait:g} s",
-                code="timeout",
-                hint="it may go on working; raise connection.max_wait_seconds",
-            ) from None
         except asyncio.CancelledError:
             self._is_interrupted = self._is_running
             raise
@@ -139,7 +138,6 @@ class ConnectorTransport:
                 if error.fault.code not in ("disconnected", "timeout"):
                     raise
                 await self._find_sent_message(message.text, error)
-        self._turn.is_accepted = True
 
     async def _find_sent_message(self, text: str, error: BackendError) -> None:
         """Connect again and look whether the server got the message; it is never sent twice."""
@@ -154,24 +152,30 @@ class ConnectorTransport:
             raise BackendError(str(error), code="disconnected", hint=hint)
 
     async def _wait_for_end(self) -> None:
-        silent = 0.0
+        settings, idle_at = self._settings, IDLE_SECONDS
+        silence = Silence(settings.timeout, settings.keepalive, self._server.address, self._listener)
         while not self._turn.is_over:
             self._changed.clear()
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(TICK_SECONDS):
                     await self._changed.wait()
-                silent = 0.0
-            except TimeoutError:
-                silent = 0.0 if self._operations.is_busy else silent + TICK_SECONDS
+            if self._changed.is_set() or self._operations.is_busy:
+                silence.restart()
+                idle_at = IDLE_SECONDS
             self._take_posted_answer()
             if self._turn.failure is not None:
                 raise self._turn.failure
             if self._socket is None or self._socket.closed.is_set():
                 await self._reconnect()
-            elif silent and silent % IDLE_SECONDS < TICK_SECONDS and self._turn.may_lack_end and await self._is_idle():
-                break
-            self._report_silence(silent)
+                silence.restart()
+            elif self._turn.may_lack_end and silence.seconds >= idle_at:
+                if await self._is_idle():
+                    break
+                idle_at = silence.seconds + IDLE_SECONDS
+            silence.check()
         self._turn.finish()
+        if self._turn.is_empty and not self._operation_count:
+            raise BackendError(f"Agent Zero at {self._server.address} ended the turn without an answer", code="empty")
 
     def _take_posted_answer(self) -> None:
         """Use the answer to a message that was posted. If it was lost, the events still show what happens."""
@@ -202,19 +206,21 @@ class ConnectorTransport:
                 return chat["running"] is False if "running" in chat else self._turn.has_answer
         return self._turn.has_answer
 
-    def _report_silence(self, seconds: float) -> None:
-        limits = self._settings.timeout, self._settings.keepalive
-        report_silence(seconds, *limits, address=self._server.address, listener=self._listener)
-
     # -- connection ------------------------------------------------------------------------------------------------
 
+    async def open_socket(self) -> ConnectorSocket:
+        """Open the connection, if it is not open. Raises `BackendError`."""
+        if self._socket is None or self._socket.closed.is_set():
+            if self._socket is not None:
+                await self._socket.aclose()
+            self._subscribed = self._is_greeted = False
+            self._socket = await self._server.open_socket(self._on_event)
+        return self._socket
+
     async def _connect(self) -> None:
-        if self._socket is not None and not self._socket.closed.is_set():
+        socket = await self.open_socket()
+        if self._is_greeted:
             return
-        if self._socket is not None:
-            await self._socket.aclose()
-        self._subscribed = False
-        self._socket = await self._server.open_socket(self._on_event)
         hello = {
             "protocol": PROTOCOL,
             "client": "ostler",
@@ -223,44 +229,23 @@ class ConnectorTransport:
             "remote_files": {"enabled": True, "write_enabled": True, "mode": "read_write"},
             "remote_exec": {"enabled": self._settings.allow_shell},
         }
-        answer = await self._socket.call("connector_hello", hello)
+        answer = await socket.call("connector_hello", hello)
         config = answer.get("exec_config")
         self._operations.exec_config = config if isinstance(config, dict) else {}
         if not self._is_announced:
-            await self._check_hosts()
+            if "launcher_gateway" in self._capabilities.features:
+                settings = self._settings
+                await check_hosts(
+                    self._server, self._listener, settings.host, settings.other_hosts, settings.allow_shell
+                )
             for text, is_warning in offer_notices(self._capabilities, answer, self._settings.host, self._expected()):
                 self._listener.on_notice(text, is_warning=is_warning)
             self._is_announced = True
+        self._is_greeted = True
 
     def _expected(self) -> dict[str, bool]:
         """Return what the server should believe that this machine offers."""
         return {"remote_files": True, "remote_file_writes": True, "remote_exec": self._settings.allow_shell}
-
-    async def _check_hosts(self) -> None:
-        """Find other machines that the server can use. Raises `BackendError` unless the user agrees to them."""
-        if "launcher_gateway" not in self._capabilities.features:
-            return
-        try:
-            hosts = read_hosts(await self._server.call("launcher_gateway_status", {}))
-        except BackendError:
-            return
-        hosts = [host for host in hosts if host.name not in self._settings.other_hosts]
-        if not hosts:
-            return
-        names = ", ".join(dict.fromkeys(host.name for host in hosts))
-        commands = [host.name for host in hosts if host.runs_commands and not self._settings.allow_shell]
-        more = f" Commands run on {', '.join(commands)}, because they are switched off here." if commands else ""
-        question = (
-            f"Agent Zero at {self._server.address} can also use {names}. It may select that machine instead of "
-            f"{self._settings.host}, and Ostler does not check what runs there.{more} Continue?"
-        )
-        if not await self._listener.confirm(question):
-            raise BackendError(
-                f"Agent Zero can use both {self._settings.host} and {names}, and which one it selects is not certain",
-                code="ambiguous_host",
-                hint=f"disconnect {names} from the server, agree when `ostler zero` asks, or list the names in "
-                "connection.other_hosts",
-            )
 
     async def _reconnect(self) -> None:
         """Connect again and continue after the last event. Raises `BackendError` after several attempts."""
@@ -286,6 +271,7 @@ class ConnectorTransport:
 
     async def _open_conversation(self) -> None:
         """Subscribe to the conversation, or to a new one; what happened before this turn is not shown."""
+        self._is_new = False
         if self._subscribed:
             return
         if self._context_id:
@@ -306,7 +292,7 @@ class ConnectorTransport:
         context_id = first_text(answer, "context_id", "ctxid")
         if not context_id or len(context_id) > MAX_ID_LENGTH or not context_id.isprintable():
             raise BackendError("the server created a conversation without a valid id", code="protocol")
-        self._context_id, self._seq = context_id, -1
+        self._context_id, self._seq, self._is_new = context_id, -1, True
         self._begin_turn()
         self._listener.on_conversation(context_id)
         await self._controls.apply_all(context_id)
@@ -318,8 +304,12 @@ class ConnectorTransport:
         """
         assert self._socket is not None
         self._has_snapshot.clear()
-        subscription = {"context_id": self._context_id, "from": self.seq, "from_seq": self.seq, **more}
-        await self._socket.call("connector_subscribe_context", subscription)
+        subscription: dict[str, Any] = {"context_id": self._context_id, "from": self.seq, "from_seq": self.seq, **more}
+        answer = await self._socket.call("connector_subscribe_context", subscription)
+        if read_position(answer) < subscription["from"]:  # the log has begun again with small numbers
+            self._seq = 0
+            self._turn.forget_events()
+            await self._socket.call("connector_subscribe_context", subscription | {"from": 0, "from_seq": 0})
         self._subscribed = True
 
     async def _publish_tree(self, socket: ConnectorSocket, tree: str) -> None:
@@ -347,10 +337,7 @@ class ConnectorTransport:
         members = unwrap(payload)
         context_id = members.get("context_id")
         if name.startswith("connector_") and name.endswith("_op"):
-            problem = self._refusal_reason(context_id)
-            if not problem:
-                self._hosts.on_operation(name)
-            self._operations.start(name, members, problem)
+            self._start_operation(name, members)
         elif context_id != self._context_id:
             return
         elif name == "connector_context_snapshot":
@@ -364,8 +351,10 @@ class ConnectorTransport:
             if self._is_running:
                 self._turn.end(members)
         elif name == "connector_error":
-            text = ": ".join(part for part in (first_text(members, "code"), first_text(members, "message")) if part)
-            self._listener.on_event(ZeroEvent("other", text or "unknown error", "error"))
+            code, text = first_text(members, "code"), first_text(members, "message")
+            if code != AGENT_ERROR:  # the report of the end has it too
+                text = ": ".join(part for part in (code, text) if part) or "unknown error"
+                self._listener.on_event(ZeroEvent("other", text, "error"))
         self._changed.set()
 
     def _show(self, event: Any) -> None:
@@ -373,10 +362,29 @@ class ConnectorTransport:
         if self._is_running and self._turn.show(event) and (warning := self._hosts.on_event(event)):
             self._listener.on_notice(warning, is_warning=True)
 
-    def _refusal_reason(self, context_id: Any) -> str:
+    def _refusal_reason(self, members: dict[str, Any]) -> str:
+        """Return why an operation must not run here, or an empty text. Servers need not name the conversation."""
+        context_id = members.get("context_id")
         if context_id is not None and context_id != self._context_id:
             return f"{self._settings.host} works in another conversation"
+        named = [members[name] for name in _HOST_MEMBERS if members.get(name)]
+        if any(name != self._settings.host for name in named):
+            return f"this machine is {self._settings.host}, and the operation names another one"
         return "" if self._is_running else f"no prompt of the user runs on {self._settings.host}"
+
+    def _start_operation(self, name: str, members: dict[str, Any]) -> None:
+        problem = self._refusal_reason(members)
+        if not problem:
+            self._hosts.on_operation(name)
+            self._count_operation()
+        self._operations.start(name, members, problem)
+
+    def _count_operation(self) -> None:
+        self._operation_count += 1
+        limit = self._settings.max_operations
+        if self._operation_count > limit:
+            text = f"Agent Zero requested more than {limit} operations in this turn"
+            self._fail(BackendError(text, code=STEP_LIMIT, hint="send another prompt to let it go on"))
 
     def _fail(self, error: BaseException) -> None:
         self._turn.fail(error)

@@ -18,7 +18,7 @@ STILL_WAITING = "it is not finished, or the user has not allowed it yet; request
 
 
 class _Operation(msgspec.Struct, eq=False):
-    """One operation. `ended` is when its result arrived, after the server stopped waiting."""
+    """One operation. `is_late`: the server has stopped waiting for it; `ended` is when its result then arrived."""
 
     task: asyncio.Task[dict[str, Any]]
     is_late: bool = False
@@ -34,11 +34,13 @@ class OperationRunner:
 
     def __init__(
         self,
+        host: str,
         listener: TurnListener,
         send: Callable[[str, dict[str, Any]], None],
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self.exec_config: dict[str, Any] = {}  # of the server
+        self._host = host
         self._listener = listener
         self._send = send
         self._on_failure = on_failure
@@ -55,7 +57,7 @@ class OperationRunner:
         if not problem and len(self._answering) >= MAX_RUNNING:
             problem = "too many operations run at the same time"
         if problem:
-            self._reply(event, refusal(members, problem))
+            self._reply(event, refusal(members, problem, self._host))
             return
         task = asyncio.ensure_future(self._answer(event, members))
         self._answering.add(task)
@@ -87,7 +89,7 @@ class OperationRunner:
             done, _ = await asyncio.wait({operation.task}, timeout=patience_for(event, members, self.exec_config))
         except asyncio.CancelledError:
             operation.task.cancel()
-            self._reply(event, refusal(members, "the user cancelled the turn"))
+            self._reply(event, refusal(members, "the user cancelled the turn", self._host))
             raise
         if done:
             self._operations.pop(key, None)
@@ -95,20 +97,20 @@ class OperationRunner:
         else:
             operation.is_late = True
             operation.task.add_done_callback(lambda _: _mark_ended(operation))
-            self._reply(event, refusal(members, STILL_WAITING))
+            self._reply(event, refusal(members, STILL_WAITING, self._host))
 
     async def _run(self, event: str, members: dict[str, Any]) -> dict[str, Any]:
         try:
             request = read_operation(event, members, self.exec_config)
             return operation_reply(members, await self._listener.run_tool(request))
         except ToolError as error:
-            return refusal(members, str(error))
+            return refusal(members, str(error), self._host)
         except OstlerError as error:
             self._on_failure(error)
-            return refusal(members, str(error))
+            return refusal(members, str(error), self._host)
         except Exception as error:
             self._on_failure(error)
-            return refusal(members, "Ostler failed; the user was told")
+            return refusal(members, "Ostler failed and has reported it to the user", self._host)
 
     def _is_outdated(self, operation: _Operation) -> bool:
         return operation.ended > 0 and time.monotonic() - operation.ended > KEEP_SECONDS

@@ -29,7 +29,7 @@ _OPTIONS = {
 
 
 class ConnectorControls:
-    """What can be set and done besides sending messages, as far as the server has the routes."""
+    """Options and commands of a conversation, if the server has their routes."""
 
     def __init__(self, server: ConnectorServer, features: tuple[str, ...], values: dict[str, str]) -> None:
         self._server = server

@@ -1,11 +1,14 @@
 """What the server believes that this machine offers, and tools of the agent that ran on another machine."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import msgspec
 
+from ostler.backends.agent_zero.connector_server import ConnectorServer
+from ostler.backends.agent_zero.transport import TurnListener
+from ostler.core.errors import BackendError
 from ostler.text.sanitise import sanitise
 from ostler.wire.agent_zero.connector_events import Capabilities, ConnectorEvent
 from ostler.wire.agent_zero.loose_values import first_text
@@ -37,7 +40,7 @@ def offer_notices(
     yield f"{server} may request on {host}: {', '.join(offered) or 'nothing'}; your rules decide", False
     wrong = [label for name, label in _OFFERS.items() if (tools.get(name) is True) is not expected[name]]
     if wrong:
-        yield f"the server has another idea than Ostler of whether it may: {', '.join(wrong)}", True
+        yield f"the server and Ostler disagree about whether the server can {', '.join(wrong)}", True
 
 
 class OtherHost(msgspec.Struct, frozen=True):
@@ -57,6 +60,33 @@ def read_hosts(answer: dict[str, Any]) -> list[OtherHost]:
             name = sanitise(first_text(row, "host_label", "id"))[:100] or "an unnamed machine"
             hosts.append(OtherHost(name, isinstance(scopes, dict) and scopes.get("code_execution") is True))
     return hosts
+
+
+async def check_hosts(
+    server: ConnectorServer, listener: TurnListener, host: str, agreed: Container[str], allow_shell: bool
+) -> None:
+    """Find other machines that the server can use. Raises `BackendError` unless the user agrees to them."""
+    try:
+        hosts = read_hosts(await server.call("launcher_gateway_status", {}))
+    except BackendError:
+        return
+    hosts = [other for other in hosts if other.name not in agreed]
+    if not hosts:
+        return
+    names = ", ".join(dict.fromkeys(other.name for other in hosts))
+    commands = [other.name for other in hosts if other.runs_commands and not allow_shell]
+    more = f" Commands run on {', '.join(commands)}, because they are switched off here." if commands else ""
+    question = (
+        f"Agent Zero at {server.address} can also use {names}. It may select that machine instead of {host}, and "
+        f"Ostler does not check what runs there.{more} Continue?"
+    )
+    if not await listener.confirm(question):
+        raise BackendError(
+            f"Agent Zero can use both {host} and {names}, and which one it selects is not certain",
+            code="ambiguous_host",
+            hint=f"disconnect {names} from the server, agree when `ostler zero` asks, or list the names in "
+            "connection.other_hosts",
+        )
 
 
 class HostWatch:

@@ -8,7 +8,8 @@ from ostler.wire.agent_zero.loose_values import first_text
 from ostler.wire.agent_zero.zero_events import ZeroToolRequest, ZeroToolResult
 
 FILE_OP, EXEC_OP = "connector_file_op", "connector_exec_op"
-READ_TOOL, WRITE_TOOL, PATCH_TOOL, SHELL_TOOL = "connector_read", "connector_write", "patch", "connector_shell"
+READ_TOOL, WRITE_TOOL = "connector_read", "connector_write"
+PATCH_TOOL, SHELL_TOOL = "connector_patch", "connector_shell"
 FILE_SECONDS, EXEC_SECONDS, EXEC_MARGIN = 25.0, 100.0, 8.0  # a server waits for 30, and for 15 more than a command
 _INTERPRETERS = {"python": "python3 -c", "nodejs": "node -e"}
 _ACTIONS = {
@@ -52,17 +53,19 @@ def operation_reply(members: dict[str, Any], result: ZeroToolResult) -> dict[str
     """Return what the server gets for an operation that ran, failed or was denied."""
     op_id = members.get("op_id", "")
     host = result.details.get("host", "")
+    is_stat = first_text(members, "op").strip().lower() == "stat"
     if not result.ok and "running" not in result.details:
-        reply = {"op_id": op_id, "ok": False, "error": result.output, "host": host}
+        reply = refusal(members, result.output, host)
         return reply | ({"code": code} if (code := _freshness_code(result)) else {})
+    shown: dict[str, Any]
     if result.tool_name == SHELL_TOOL:
         shown = {name: result.details[name] for name in _SHELL_DETAILS if name in result.details}
         shown["output"] = result.output
     elif result.tool_name == READ_TOOL:
-        shown = {"content": result.output}
+        shown = {} if is_stat else {"content": result.output}
     else:
         shown = {"path": first_text(members, "path"), "message": result.output}
-    names = ("file",) if first_text(members, "op").strip().lower() == "stat" else _METADATA
+    names = ("file",) if is_stat else _METADATA
     shown |= {name: result.details[name] for name in names if name in result.details}
     return {"op_id": op_id, "ok": True, "result": shown, "host": host}
 
@@ -74,8 +77,9 @@ def _freshness_code(result: ZeroToolResult) -> str:
     return "patch_need_read" if "has not been read" in result.output else "patch_stale_read"
 
 
-def refusal(members: dict[str, Any], reason: str) -> dict[str, Any]:
-    return {"op_id": members.get("op_id", ""), "ok": False, "error": reason}
+def refusal(members: dict[str, Any], reason: str, host: str) -> dict[str, Any]:
+    """Return what the server gets for an operation that did not run on this machine, the host."""
+    return {"op_id": members.get("op_id", ""), "ok": False, "error": reason, "host": host}
 
 
 def _file_request(members: dict[str, Any]) -> ZeroToolRequest:
@@ -92,11 +96,26 @@ def _file_request(members: dict[str, Any]) -> ZeroToolRequest:
     if operation == "patch" and (patch := first_text(members, "patch_text")):
         if members.get("edits") is not None:
             raise ToolError("give either edits or patch_text", code="bad_arguments")
-        return _request(members, PATCH_TOOL, {"patch": context_patch(path, patch)}, f"patch {path}")
+        return _request(members, PATCH_TOOL, {"path": path, "patch": context_patch(path, patch)}, f"patch {path}")
     payload = {name: members[name] for name in names if members.get(name) is not None}
+    payload |= {name: _whole_number(payload[name]) for name in ("line_from", "line_to") if name in payload}
+    if isinstance(payload.get("edits"), list):
+        payload["edits"] = [_edit(item) for item in payload["edits"]]
     if operation == "stat":
         payload["metadata_only"] = True
     return _request(members, tool, {"path": path, **payload}, f"{operation} {path}")
+
+
+def _edit(value: Any) -> Any:
+    """Return an edit with numbers instead of texts for its lines."""
+    if not isinstance(value, dict):
+        return value
+    return {name: _whole_number(item) if name in ("from", "to") else item for name, item in value.items()}
+
+
+def _whole_number(value: Any) -> Any:
+    is_number = isinstance(value, str) and value.strip().isdecimal() and len(value) < 10
+    return int(value) if is_number else value
 
 
 def context_patch(path: str, patch: str) -> str:
@@ -140,9 +159,7 @@ def patience_for(event: str, members: dict[str, Any], exec_config: dict[str, Any
 
 
 def _session_number(value: Any) -> int:
-    number = int(value) if isinstance(value, int | float) and -1e9 < value < 1e9 else value or 0
-    if isinstance(number, str) and number.strip().isdecimal() and len(number) < 10:
-        number = int(number)
+    number = _whole_number(int(value) if isinstance(value, int | float) and -1e9 < value < 1e9 else value or 0)
     if not isinstance(number, int):
         raise ToolError("session must be an integer", code="bad_arguments")
     return number

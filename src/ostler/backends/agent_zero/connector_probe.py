@@ -1,7 +1,8 @@
 """Finds out whether a server has a connector that can be used."""
 
-from ostler.backends.agent_zero.connector import ConnectorSettings, ConnectorTransport
-from ostler.backends.agent_zero.connector_server import LOGIN_HINT, ConnectorServer
+from ostler.backends.agent_zero.connector import ConnectorTransport
+from ostler.backends.agent_zero.connector_server import LOGIN_HINT, NO_SOCKET, ConnectorServer
+from ostler.backends.agent_zero.connector_settings import ConnectorSettings
 from ostler.backends.agent_zero.transport import TransportStart, TurnListener
 from ostler.core.errors import BackendError
 
@@ -33,5 +34,13 @@ async def probe_connector(
         await server.aclose()
         return None
     transport = ConnectorTransport(server, settings, start, listener, capabilities)
+    try:
+        await transport.open_socket()
+    except BackendError as error:
+        await server.aclose()
+        if error.fault.code != NO_SOCKET or not has_key:
+            raise
+        listener.on_notice(f"the connector is not used: {error}; {error.fault.hint}", is_warning=True)
+        return None
     await transport.load_choices()
     return transport

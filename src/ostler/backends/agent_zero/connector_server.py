@@ -1,4 +1,4 @@
-"""HTTP requests to the connector of an Agent Zero server: capabilities, login with a session cookie, and routes."""
+"""HTTP requests to the connector of an Agent Zero server: capabilities, login with session cookies, and routes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,7 +6,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from ostler.backends.agent_zero.connector_socket import ConnectorSocket, open_connector_socket
+from ostler.backends.agent_zero.connector_socket import SOCKET_ROUTE, ConnectorSocket, open_connector_socket
+from ostler.backends.agent_zero.server import ADDRESS_SETTING
+from ostler.backends.agent_zero.session_cookies import SessionCookies
 from ostler.core.errors import BackendError
 from ostler.http.client import HttpClient, HttpDocument
 from ostler.http.dialer import Dialer
@@ -20,6 +22,7 @@ from ostler.wire.agent_zero.server_documents import error_text
 
 ROUTES = "/api/plugins/_a0_connector/v1"
 LOGIN_HINT = "store user and password of the server's web page with `ostler zero login --user NAME`"
+NO_SOCKET = "no_websocket"  # code of the error if the server has the routes, but its socket cannot be reached
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 _SECONDS = 15.0
 _ONCE = ("message_send", "chat_create", "nudge", "compact_chat")  # must not arrive twice
@@ -33,7 +36,7 @@ class ConnectorLogin(msgspec.Struct, frozen=True):
 
 
 class ConnectorServer:
-    """The connector of one server. The session cookie is kept in memory and sent to no other server."""
+    """The connector of one server."""
 
     def __init__(
         self,
@@ -46,8 +49,8 @@ class ConnectorServer:
         self.origin = origin
         self._path = percent_encode(path)
         self._login = login
-        self._cookie = ""
-        self._dialer = Dialer(origin, proxy=proxy_for(origin, environ or {}))
+        self._cookies = SessionCookies()
+        self._dialer = Dialer(origin, proxy=proxy_for(origin, environ or {}), setting=ADDRESS_SETTING)
         self._http = HttpClient(self._dialer)
 
     @property
@@ -69,16 +72,18 @@ class ConnectorServer:
         return read_capabilities(parse_json(document.body.decode("utf-8", "replace")))
 
     async def log_in(self) -> None:
-        """Get a session cookie. Raises `BackendError` if the server refuses the login."""
+        """Get session cookies. Raises `BackendError` if the server refuses the login."""
         if self._login is None:
             raise BackendError(f"Agent Zero at {self.address} needs a login", code="auth", hint=LOGIN_HINT)
         form = urlencode({"username": self._login.user, "password": self._login.password}).encode()
-        self._cookie = ""
-        document = await self._fetch("/login", form, "application/x-www-form-urlencoded")
-        cookie = document.headers.get("set-cookie", "").partition(";")[0].strip()
-        self._cookie = cookie if "=" in cookie and cookie.isprintable() else ""
-        if not self._cookie or _refuses(await self._fetch(f"{ROUTES}/chats_list", b"{}", "application/json")):
-            raise BackendError(f"Agent Zero at {self.address} refused the login", code="auth", hint=LOGIN_HINT)
+        self._cookies.clear()
+        await self._fetch("/login", form, "application/x-www-form-urlencoded")
+        if not self._cookies or _refuses(await self._fetch(f"{ROUTES}/chats_list", b"{}", "application/json")):
+            raise BackendError(
+                f"Agent Zero at {self.address} refused the login of {sanitise(self._login.user)[:100]}",
+                code="auth",
+                hint=f"user or password is wrong; {LOGIN_HINT}",
+            )
 
     async def call(self, route: str, body: Mapping[str, Any], *, seconds: float = _SECONDS) -> dict[str, Any]:
         """Post to a route and return its answer; an ended web session is renewed. Raises `BackendError`."""
@@ -100,22 +105,38 @@ class ConnectorServer:
         return value
 
     async def open_socket(self, on_event: Callable[[str, Any], None]) -> ConnectorSocket:
-        """Open the Socket.IO connection; an ended web session is renewed. Raises `BackendError`."""
+        """Open the Socket.IO connection; an ended web session is renewed.
+
+        Raises `BackendError`; its code is `NO_SOCKET` if the server or a proxy does not accept such a connection.
+        """
         try:
-            return await open_connector_socket(self._dialer, self._path, self._headers(), on_event)
+            return await self._open_socket(on_event)
         except HandshakeRefused as error:
             if error.status not in (401, 403) or self._login is None:
-                raise
+                raise self._socket_error(error) from None
         await self.log_in()
-        return await open_connector_socket(self._dialer, self._path, self._headers(), on_event)
+        try:
+            return await self._open_socket(on_event)
+        except HandshakeRefused as error:
+            raise self._socket_error(error) from None
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
+    async def _open_socket(self, on_event: Callable[[str, Any], None]) -> ConnectorSocket:
+        return await open_connector_socket(self._dialer, self._path, self._headers(), on_event)
+
+    def _socket_error(self, error: HandshakeRefused) -> BackendError:
+        return BackendError(
+            f"{self.address} refused the WebSocket {self._path}{SOCKET_ROUTE} (HTTP {error.status})",
+            code=NO_SOCKET,
+            hint="a proxy in between must forward this path with the headers Host, Origin and Upgrade",
+        )
+
     async def _fetch(self, path: str, body: bytes, content_type: str, seconds: float = _SECONDS) -> HttpDocument:
         headers = [("content-type", content_type), ("accept", "application/json"), *self._headers()]
         repeatable = path.rpartition("/")[2] not in _ONCE
-        return await self._http.fetch(
+        document = await self._http.fetch(
             "POST",
             self._path + path,
             headers,
@@ -124,11 +145,13 @@ class ConnectorServer:
             limit=MAX_DOCUMENT_BYTES,
             repeatable=repeatable,
         )
+        self._cookies.store(document.headers.get("set-cookie", ""))
+        return document
 
     def _headers(self) -> list[tuple[str, str]]:
         page = f"{self.origin.scheme}://{self.address}"
         headers = [("origin", page), ("referer", f"{page}/")]
-        return [*headers, ("cookie", self._cookie)] if self._cookie else headers
+        return [*headers, ("cookie", self._cookies.header)] if self._cookies else headers
 
 
 def _refuses(document: HttpDocument) -> bool:

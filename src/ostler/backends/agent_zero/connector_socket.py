@@ -12,6 +12,7 @@ from ostler.text.sanitise import sanitise
 from ostler.wire.agent_zero.connector_events import HANDLER, NAMESPACE, read_reply
 from ostler.wire.socketio import PONG, SocketIoPacket, connect_packet, event_packet, read_packet
 
+SOCKET_ROUTE = "/socket.io/"
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 OPEN_SECONDS = 10.0
 CALL_SECONDS = 30.0
@@ -128,7 +129,7 @@ async def open_connector_socket(
     dialer: Dialer, path: str, headers: Headers, on_event: Callable[[str, Any], None]
 ) -> ConnectorSocket:
     """Connect to the Socket.IO route below `path`. Raises `BackendError`, `HandshakeRefused` for an HTTP answer."""
-    target = f"{path}/socket.io/?EIO=4&transport=websocket"
+    target = f"{path}{SOCKET_ROUTE}?EIO=4&transport=websocket"
     socket = await open_websocket(dialer, target, headers, max_message=MAX_MESSAGE_BYTES, timeout=OPEN_SECONDS)
     connection = ConnectorSocket(socket, on_event)
     try:

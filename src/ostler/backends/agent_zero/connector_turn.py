@@ -12,6 +12,7 @@ from ostler.wire.agent_zero.zero_events import PARAGRAPH, ZeroEvent
 
 SETTLE_SECONDS = 1.0  # without an event after the report of the end, which may overtake the last events
 MAX_TURN_CHARACTERS = 64 * 1024 * 1024
+_REPORTED = -1  # number of an answer that is only in the report of the end
 _COMPARED_CHARACTERS = 500  # the server shortens long messages in its log
 
 
@@ -20,16 +21,20 @@ class ConnectorTurn:
 
     def __init__(self, first_seq: int, listener: TurnListener) -> None:
         self.first_seq = first_seq
-        self.is_accepted = False  # the server has confirmed the message
         self.may_lack_end = False  # the report of the end may have been lost, or the server does not send one
         self.failure: BaseException | None = None
         self._listener = listener
         self._events: dict[int, ConnectorEvent] = {}
         self._characters = 0
-        self._answers: list[str] = []  # by event, as shown so far
+        self._answers: dict[int, str] = {}  # by number of the event, as shown so far
         self._response: str | None = None
         self._ends = 0
         self._changed_at = time.monotonic()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing but messages of the user was received."""
+        return not self._answers and all(event.kind == "user_message" for event in self._events.values())
 
     @property
     def has_answer(self) -> bool:
@@ -40,7 +45,7 @@ class ConnectorTurn:
         """Whether the end was reported and the events before it have arrived."""
         if not self._ends:
             return False
-        shown = self._response is not None and self._response.strip() in (text.strip() for text in self._answers)
+        shown = self._response is not None and self._response.strip() in self._shown_answers()
         return shown or self._ends > 1 or time.monotonic() - self._changed_at >= SETTLE_SECONDS
 
     def has_message(self, text: str) -> bool:
@@ -63,13 +68,13 @@ class ConnectorTurn:
             return False
         self._events[event.seq] = event
         if event.kind in ANSWERS:
-            self._show_answer(event.text, known.text if known else "")
+            self._show_answer(event.seq, event.text)
         else:
             self._listener.on_log_item(event.log_item())
         return True
 
     def end(self, members: dict[str, Any]) -> None:
-        """Handle the report of the end. One without an answer counts only if this turn has events."""
+        """Handle the report of the end. One without an answer is ignored unless this turn has events."""
         response, failed = members.get("response"), members.get("status") == "error"
         if not isinstance(response, str) and not failed and not self._events:
             return
@@ -83,18 +88,28 @@ class ConnectorTurn:
     def finish(self) -> None:
         """Show the answer of the report of the end if no event had it."""
         response = (self._response or "").strip()
-        if response and response not in (text.strip() for text in self._answers):
-            self._show_answer(response, "")
+        if response and response not in self._shown_answers():
+            self._show_answer(_REPORTED, response)
 
     def fail(self, error: BaseException) -> None:
         self.failure = self.failure or error
 
-    def _show_answer(self, text: str, before: str) -> None:
-        continues = bool(before) and text.startswith(before)
+    def forget_events(self) -> None:
+        """Show all further events, because the server numbers them from the beginning."""
+        self.first_seq = 0
+        self._events.clear()
+
+    def _shown_answers(self) -> list[str]:
+        return [text.strip() for text in self._answers.values()]
+
+    def _show_answer(self, number: int, text: str) -> None:
+        """Show what is new in an answer. One that was changed, or is not the last one, is shown again as a whole."""
+        before = self._answers.get(number, "")
+        continues = bool(before) and text.startswith(before) and number == next(reversed(self._answers))
+        if text == before or not text:
+            return
+        if before and not continues:
+            self._listener.on_event(ZeroEvent("retraction", self._answers.pop(number)))
+        self._answers[number] = text
         piece = text[len(before) :] if continues else text
-        if continues:
-            self._answers[-1] = text
-        elif text:
-            self._answers.append(text)
-        if piece:
-            self._listener.on_event(ZeroEvent("piece", piece, "" if continues else PARAGRAPH))
+        self._listener.on_event(ZeroEvent("piece", piece, "" if continues else PARAGRAPH))

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ostler.backends.agent_zero.transport import STEP_LIMIT
 from ostler.core.errors import BackendError
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.text.sanitise import sanitise
@@ -32,7 +33,7 @@ class LocalCalls:
         """Return the call of a request. Raises `BackendError` after too many calls."""
         self._count += 1
         if self._count > MAX_CALLS:
-            raise BackendError(f"Agent Zero requested more than {MAX_CALLS} tools in this turn", code="limit")
+            raise BackendError(f"Agent Zero requested more than {MAX_CALLS} tools in this turn", code=STEP_LIMIT)
         given = sanitise(request.call_id)[:MAX_ID_LENGTH]
         known = self._calls.get(given)
         call = ToolCall(self._local_id(given), request.tool_name, request.payload, raw=request.raw)

@@ -39,7 +39,7 @@ class LogView:
             self._show_line(item)
 
     def finish(self) -> None:
-        """Report the server's calls as finished, at the end of the turn."""
+        """Report the server's calls as finished, because an answer has followed or the turn has ended."""
         self._finish_calls(before=None)
 
     def _show_thoughts(self, item: ZeroLogItem) -> None:
@@ -58,6 +58,8 @@ class LogView:
         event = ToolCalled(
             ToolCall(call_id, _tool_name(item), _arguments(item), "protocol"), item.heading, _CALLS[item.type]
         )
+        if known is None:
+            self._writer.finish()  # the text before the call
         if known is None or (known.heading, known.kvps) != (item.heading, item.kvps):
             self._emit(event)
         if item.content:
@@ -69,7 +71,7 @@ class LogView:
         if text and self._texts.get(item.no) != text:
             self._texts[item.no] = text
             level = item.type if item.type in ("warning", "error") else "info"
-            self._emit(Notice(level, f"Agent Zero: {text}"))  # type: ignore[arg-type]  # one of the levels
+            self._emit(Notice(level, server_notice(text)))  # type: ignore[arg-type]  # one of the levels
 
     def _finish_calls(self, before: int | None) -> None:
         """Report calls as finished, because the agent has gone on to a later item."""
@@ -81,9 +83,19 @@ class LogView:
         return f"zero-log-{self._token}-{number}"
 
 
+def server_notice(text: str) -> str:
+    """Return words of the server as a notice; its further lines are indented, so that they look like no other line."""
+    return "Agent Zero: " + "\n  ".join(text.strip().splitlines())
+
+
+def tool_label(name: str) -> str:
+    """Return the name of a tool that the server gave, as one line."""
+    return " ".join(name.split())[:100]
+
+
 def _tool_name(item: ZeroLogItem) -> str:
     name = item.kvps.get("tool_name") or item.kvps.get("_tool_name")
-    return name[:100] if isinstance(name, str) and name else item.type
+    return tool_label(name) if isinstance(name, str) and name.strip() else item.type
 
 
 def _arguments(item: ZeroLogItem) -> dict[str, Any]:

@@ -11,11 +11,13 @@ from ostler.backends.agent_zero.log_poller import LogPoller
 from ostler.backends.agent_zero.server import MAX_DOCUMENT_BYTES, MAX_ERROR_BYTES, ZeroServer
 from ostler.backends.agent_zero.transport import (
     COMMON_OPTIONS,
+    STEP_LIMIT,
     TICK_SECONDS,
+    Silence,
     TransportStart,
     TurnListener,
     ZeroMessage,
-    report_silence,
+    limit_time,
 )
 from ostler.core.errors import BackendError
 from ostler.core.sessions import SessionOption, SlashCommand
@@ -29,6 +31,7 @@ STALL_SECONDS = 0.5  # after the last call, an open stream may wait for its resu
 STOP_SECONDS = 5.0
 ERROR_BODY_SECONDS = 5.0
 STOP_TEXT = "The user cancelled this task. Stop working on it now and answer with one short sentence."
+_ANSWERS = ("piece", "final_response")
 RESET, TERMINATE = "reset", "terminate"
 _ACCEPT: dict[StreamMode, str] = {
     "auto": "text/event-stream, application/x-ndjson, application/json;q=0.9, */*;q=0.5",
@@ -77,6 +80,7 @@ class MessageApiTransport:
         self._open_requests = 0
         self._rounds = 0
         self._is_interrupted = False  # whether the server was working when the turn was cancelled
+        self._is_answered = False  # whether the turn has an answer, or requests whose results are not sent
         self._steering: set[asyncio.Task[None]] = set()
 
     @property
@@ -86,18 +90,14 @@ class MessageApiTransport:
     # -- turns -----------------------------------------------------------------------------------------------------
 
     async def run(self, message: ZeroMessage) -> None:
-        self._rounds, self._is_interrupted = 0, False
+        self._rounds, self._is_interrupted, self._is_answered = 0, False, False
         try:
-            async with asyncio.timeout(self._settings.max_wait or None):
+            async with limit_time(self._settings.max_wait, self._server.address):
                 await self._log.begin(self._context_id)
                 await self._exchange(message)
                 await self._log.finish(self._context_id)
-        except TimeoutError:
-            raise BackendError(
-                f"Agent Zero at {self._server.address} did not finish within {self._settings.max_wait:g} s",
-                code="timeout",
-                hint="it may go on working; raise connection.max_wait_seconds",
-            ) from None
+                if not self._is_answered:
+                    raise BackendError(f"Agent Zero at {self._server.address} sent an empty answer", code="empty")
         finally:
             for task in self._steering:
                 task.cancel()
@@ -132,6 +132,7 @@ class MessageApiTransport:
             await asyncio.gather(reading, return_exceptions=True)
 
     def _handle(self, event: ZeroEvent, calls: list[asyncio.Task[ZeroToolResult]]) -> None:
+        self._is_answered |= event.kind in _ANSWERS and bool(event.text.strip())
         if event.request is None:
             self._listener.on_event(event)
         else:
@@ -144,14 +145,15 @@ class MessageApiTransport:
         results = await asyncio.gather(*calls)
         calls.clear()
         if not self._settings.send_tool_results:
+            self._is_answered = True
             self._listener.on_notice("tool results are not sent (connection.send_tool_results is false)")
             return
         self._rounds += 1
         if self._rounds > self._settings.max_rounds:
             raise BackendError(
                 f"Agent Zero requested tools {self._settings.max_rounds} times in this turn",
-                code="limit",
-                hint="send another prompt to let it go on, or raise limits.steps",
+                code=STEP_LIMIT,
+                hint="send another prompt to let it go on, or raise --max-steps or limits.steps",
             )
         await self._exchange(ZeroMessage("\n".join(result.to_message() for result in results)))
 
@@ -164,17 +166,16 @@ class MessageApiTransport:
         try:
             async for data in self._data(response):
                 for value in reader.feed(data):
-                    for event in normaliser.events(value):
-                        self._store_context_id(normaliser)
+                    for event in self._convert(value, normaliser):
                         yield event
-                self._store_context_id(normaliser)
                 if reader.ended:
                     break
-            for value in reader.finish():
-                for event in normaliser.events(value):
-                    self._store_context_id(normaliser)
+            values = reader.finish()
+            if reader.page:
+                raise self._server.page_error(reader.page)
+            for value in values:
+                for event in self._convert(value, normaliser):
                     yield event
-            self._store_context_id(normaliser)
             for event in normaliser.finish():
                 yield event
         except (asyncio.CancelledError, GeneratorExit):
@@ -186,27 +187,27 @@ class MessageApiTransport:
 
     async def _data(self, response: HttpResponse) -> AsyncIterator[bytes]:
         """Yield the body and report silence. Raises `BackendError` if it is too large or the silence too long."""
-        size, silent = 0, 0.0
+        size, silence = 0, self._make_silence()
         async with aclosing(response.iter_data(TICK_SECONDS)) as pieces:
             async for data in pieces:
                 size += len(data)
                 if size > MAX_DOCUMENT_BYTES:
                     raise BackendError(f"{self._server.address} sent an answer that is too large", code="malformed")
-                silent = 0.0 if data else silent + TICK_SECONDS
-                self._report_silence(silent)
                 if data:
                     yield data
+                    silence.restart()
+                else:
+                    silence.check()
 
-    def _report_silence(self, seconds: float) -> None:
-        limits = self._settings.timeout, self._settings.keepalive
-        report_silence(seconds, *limits, address=self._server.address, listener=self._listener)
+    def _make_silence(self) -> Silence:
+        return Silence(self._settings.timeout, self._settings.keepalive, self._server.address, self._listener)
 
     # -- requests --------------------------------------------------------------------------------------------------
 
     async def _post(self, message: ZeroMessage) -> HttpResponse:
         """Post a message and return the response, whose head was read.
 
-        If the route is missing, the other path is tried; if the conversation is, a new one is started. Raises
+        If the route is missing, the other path is tried; if the conversation is, a prompt starts a new one. Raises
         `BackendError` for any other error status.
         """
         tried_other_path = False
@@ -215,23 +216,22 @@ class MessageApiTransport:
             if response.status < 300:
                 return response
             body = await response.read_rest(MAX_ERROR_BYTES, ERROR_BODY_SECONDS)
-            text = error_text(body.decode("utf-8", "replace")).lower()
+            text = error_text(body.decode("utf-8", "replace"), response.headers.get("content-type", "")).lower()
             if response.status == 404 and self._context_id and "context" in text:
-                self._forget("the conversation no longer exists on the server, so a new one was started")
+                message = await self._begin_again(message)
             elif response.status in (404, 405) and not tried_other_path and self._server.use_other_prefix():
                 tried_other_path = True
             else:
-                raise self._server.error(response.status, body)
+                raise self._server.error(response.status, body, response.headers)
 
     async def _send(self, message: ZeroMessage) -> HttpResponse:
         """Post a message and wait for the head of the response, which a blocking server sends at the end."""
         response = await self._server.send_message(self._body(message), self._accept())
         self._open_requests += 1
-        silent = 0.0
+        silence = self._make_silence()
         try:
             while not await response.read_head(TICK_SECONDS):
-                silent += TICK_SECONDS
-                self._report_silence(silent)
+                silence.check()
         except BaseException as error:
             self._is_interrupted = isinstance(error, asyncio.CancelledError)
             response.close()
@@ -256,10 +256,21 @@ class MessageApiTransport:
     def _accept(self) -> str:
         return "application/json" if self._settings.stream is False else _ACCEPT[self._settings.stream_mode]
 
-    def _store_context_id(self, normaliser: Normaliser) -> None:
+    def _convert(self, value: Any, normaliser: Normaliser) -> list[ZeroEvent]:
+        """Return the events of a value, and store the id of the conversation."""
+        events = normaliser.events(value)
         if normaliser.context_id and normaliser.context_id != self._context_id:
             self._context_id = normaliser.context_id
             self._listener.on_conversation(self._context_id)
+        return events
+
+    async def _begin_again(self, message: ZeroMessage) -> ZeroMessage:
+        """Return the message for a new conversation, because the server no longer has this one."""
+        if message.for_new_conversation is None:
+            self._forget("the conversation no longer exists on the server; your next prompt starts a new one")
+            raise BackendError("the results of tools belong to a conversation that no longer exists", code="not_found")
+        self._forget("the conversation no longer exists on the server, so a new one was started")
+        return await message.for_new_conversation()
 
     def _forget(self, reason: str) -> None:
         self._context_id = ""
@@ -331,7 +342,7 @@ class MessageApiTransport:
             return "there is no conversation on the server yet"
         document = await self._server.call(route, {"context_id": self._context_id})
         if document.status >= 400 and document.status != 404:
-            raise self._server.error(document.status, document.body)
+            raise self._server.error(document.status, document.body, document.headers)
         self._log.forget()
         if name == TERMINATE or document.status == 404:
             self._context_id = ""

@@ -15,11 +15,14 @@ from ostler.wire.agent_zero.server_documents import error_text
 
 MESSAGE_ROUTE = "api_message"
 DEFAULT_PATH = "/api_message"
+ADDRESS_SETTING = "AGENTZERO_API_URL or connection.api_url"
 PREFIX = "/api"
 MAX_ERROR_BYTES = 65_536
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 _KEY_HINT = "set AGENTZERO_API_KEY, run `ostler zero login`, or set connection.api_key in the config"
+_PAGE_HINT = "A login page means that connection.api_url is not the address of the API, or that a proxy is in between"
 _MISSING = (404, 405)
+_REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class ZeroServer:
@@ -34,16 +37,12 @@ class ZeroServer:
         self.has_routes = route == MESSAGE_ROUTE  # other paths are not of an Agent Zero server
         self._message_path = path
         self._api_key = api_key
-        self._http = HttpClient(Dialer(origin, proxy=proxy_for(origin, environ or {})))
+        self._http = HttpClient(Dialer(origin, proxy=proxy_for(origin, environ or {}), setting=ADDRESS_SETTING))
 
     @property
     def address(self) -> str:
         """Host and port, for messages."""
         return self.origin.address
-
-    @property
-    def http(self) -> HttpClient:
-        return self._http
 
     async def send_message(self, body: Mapping[str, Any], accept: str) -> HttpResponse:
         """Post a message once and return the response, whose head has not been read yet."""
@@ -66,9 +65,16 @@ class ZeroServer:
             "POST", path, self._headers("application/json"), data, timeout=timeout, limit=MAX_DOCUMENT_BYTES
         )
 
-    def error(self, status: int, body: bytes) -> BackendError:
+    def error(self, status: int, body: bytes, headers: Mapping[str, str]) -> BackendError:
         """Return the error for a response with an error status."""
-        text = sanitise(error_text(body.decode("utf-8", "replace")))
+        text = sanitise(error_text(body.decode("utf-8", "replace"), headers.get("content-type", "")))
+        if status in _REDIRECTS:
+            target = sanitise(strip_secrets(headers.get("location", "")))[:200] or "another address"
+            return BackendError(
+                f"{self.address} redirects to {target} (HTTP {status})",
+                code="redirect",
+                hint=f"Ostler follows no redirect; if you trust the target, set connection.api_url to it. {_PAGE_HINT}",
+            )
         if status in (401, 403):
             return BackendError(f"Agent Zero at {self.address} refused the key: {text}", code="auth", hint=_KEY_HINT)
         if status in _MISSING:
@@ -77,6 +83,11 @@ class ZeroServer:
                 f"{self.address} has no such route: {text} (HTTP {status})", code="not_found", hint=hint
             )
         return BackendError(f"Agent Zero at {self.address} failed: {text or 'no message'} (HTTP {status})", code="http")
+
+    def page_error(self, page: str) -> BackendError:
+        """Return the error for a web page in place of an answer."""
+        title = sanitise(error_text(page, "text/html"))
+        return BackendError(f"{self.address} answered with a web page: {title}", code="protocol", hint=_PAGE_HINT)
 
     async def aclose(self) -> None:
         await self._http.aclose()

@@ -4,7 +4,10 @@ A transport belongs to one session. It sends messages, reports what the server s
 tools that the server requests through it.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 import msgspec
@@ -14,6 +17,7 @@ from ostler.core.sessions import SessionOption, SlashCommand
 from ostler.wire.agent_zero.server_documents import ZeroLogItem
 from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolRequest, ZeroToolResult
 
+STEP_LIMIT, TIME_LIMIT = "step_limit", "time_limit"  # codes of errors that end a turn at a limit
 TICK_SECONDS = 0.25  # how often a transport looks for an answer
 COMMON_OPTIONS = {
     "agent_profile": "Agent Zero profile",
@@ -29,11 +33,16 @@ class ZeroAttachment(msgspec.Struct, frozen=True):
 
 
 class ZeroMessage(msgspec.Struct, frozen=True):
-    """A message to the agent. `tree` is the file tree of the workspace, for servers that want it apart."""
+    """A message to the agent. `tree` is the file tree of the workspace, for servers that want it apart.
+
+    `for_new_conversation` returns the message to send if the conversation no longer exists; without it, as for the
+    results of tools, the message makes no sense in another one.
+    """
 
     text: str
     attachments: tuple[ZeroAttachment, ...] = ()
     tree: str = ""
+    for_new_conversation: Callable[[], Awaitable["ZeroMessage"]] | None = None
 
 
 class TurnListener(Protocol):
@@ -136,13 +145,49 @@ async def choose_transport(
     raise BackendError("the server supports no known way to send messages", code="protocol")
 
 
-def report_silence(seconds: float, timeout: float, keepalive: float, *, address: str, listener: TurnListener) -> None:
-    """Show from time to time that the server sends nothing. Raises `BackendError` at the timeout; 0 means none."""
-    if timeout and seconds >= timeout:
+@asynccontextmanager
+async def limit_time(seconds: float, address: str) -> AsyncIterator[None]:
+    """End the turn of the block after this time. Raises `BackendError`; 0 means no limit."""
+    try:
+        async with asyncio.timeout(seconds or None) as limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
         raise BackendError(
-            f"Agent Zero at {address} sent nothing for {timeout:g} s",
-            code="timeout",
-            hint="it may go on working; raise connection.timeout_seconds, or set it to 0",
-        )
-    if seconds and keepalive and seconds % keepalive < TICK_SECONDS:
-        listener.on_waiting(seconds)
+            f"Agent Zero at {address} did not finish within {seconds:g} s",
+            code=TIME_LIMIT,
+            hint="it may go on working; raise --max-time, limits.time or connection.max_wait_seconds",
+        ) from None
+
+
+class Silence:
+    """How long the server has sent nothing. `timeout` and `keepalive` are seconds; 0 means none."""
+
+    def __init__(self, timeout: float, keepalive: float, address: str, listener: TurnListener) -> None:
+        self._timeout = timeout
+        self._keepalive = keepalive
+        self._address = address
+        self._listener = listener
+        self.restart()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def restart(self) -> None:
+        """Count from now on, because something arrived."""
+        self._began, self._shown_next = time.monotonic(), self._keepalive
+
+    def check(self) -> None:
+        """Show the silence every `keepalive` seconds. Raises `BackendError` at the timeout."""
+        seconds = self.seconds
+        if self._timeout and seconds >= self._timeout:
+            raise BackendError(
+                f"Agent Zero at {self._address} sent nothing for {self._timeout:g} s",
+                code="timeout",
+                hint="it may go on working; raise connection.timeout_seconds, or set it to 0",
+            )
+        if self._keepalive and seconds >= self._shown_next:
+            self._shown_next = seconds + self._keepalive
+            self._listener.on_waiting(seconds)

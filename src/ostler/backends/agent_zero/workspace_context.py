@@ -8,7 +8,7 @@ ContextMode = Literal["always", "on_change", "once", "manual"]
 
 
 class WorkspaceContext(msgspec.Struct, frozen=True):
-    """The description of the workspace as it is sent. `signature` changes when the workspace does.
+    """The description of the workspace for a message. `signature` changes when the workspace does.
 
     `tree` is the list of files alone.
     """

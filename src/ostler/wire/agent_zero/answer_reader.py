@@ -17,12 +17,16 @@ _JSONL_TYPES = ("ndjson", "jsonl", "json-seq", "json-lines", "jsonlines")
 
 
 class AnswerReader:
-    """Returns values as their bytes arrive. `ended` is True after the end marker of a stream."""
+    """Returns values as their bytes arrive. `ended` is True after the end marker of a stream.
+
+    `page` is the answer if it was a web page and has no values; it is known at the end.
+    """
 
     def __init__(self, content_type: str = "", mode: StreamMode = "auto") -> None:
         self.ended = False
+        self.page = ""
         self._format = _detect_format(content_type.lower(), mode)
-        self._is_json = "json" in content_type.lower()
+        self._is_html = "html" in content_type.lower()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._pending = ""
         self._scanned = 0
@@ -77,7 +81,11 @@ class AnswerReader:
         yield from self._feed(text)
         rest, self._pending, self._scanned = self._pending, "", 0
         if self._format in ("unknown", "plain"):
-            yield from _plain_values(rest)
+            values = list(_plain_values(rest))
+            if self._is_html and values == [rest.removeprefix("\ufeff")]:
+                self.page = rest
+            else:
+                yield from values
             return
         for line in rest.splitlines():
             yield from self._line(line)
@@ -144,7 +152,7 @@ def _detect_format(content_type: str, mode: StreamMode) -> _Format:
     if any(name in content_type for name in _JSONL_TYPES):
         return "jsonl"
     if "json" in content_type or "html" in content_type:
-        return "plain"
+        return "unknown"  # some servers send streams with these types
     return mode if mode != "auto" else "unknown"
 
 

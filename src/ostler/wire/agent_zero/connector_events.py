@@ -5,11 +5,12 @@ from typing import Any
 import msgspec
 
 from ostler.wire.agent_zero.loose_values import first_text
-from ostler.wire.agent_zero.server_documents import ZeroLogItem
+from ostler.wire.agent_zero.server_documents import ZeroLogItem, read_heading
 
 PROTOCOL = "a0-connector.v1"
 NAMESPACE = "/ws"
 HANDLER = "plugins/_a0_connector/ws_connector"
+MAX_NUMBER = 10**12  # of an event
 ANSWERS = ("assistant_message", "assistant_delta")
 _LOG_TYPES = {
     "user_message": "user",
@@ -68,12 +69,20 @@ def read_event(members: dict[str, Any]) -> ConnectorEvent | None:
     seq, kind = members.get("sequence"), members.get("event")
     if not isinstance(seq, int) or isinstance(seq, bool) or not isinstance(kind, str) or not kind:
         return None
+    if not 0 <= seq <= MAX_NUMBER:
+        return None
     data = members.get("data")
     data = data if isinstance(data, dict) else {}
     meta = data.get("meta")
     return ConnectorEvent(
-        seq, kind, first_text(data, "text"), first_text(data, "heading"), meta if isinstance(meta, dict) else {}
+        seq, kind, first_text(data, "text"), read_heading(data), meta if isinstance(meta, dict) else {}
     )
+
+
+def read_position(members: dict[str, Any]) -> int:
+    """Return how many changes of the log the server has sent, of which there are at least as many as events."""
+    position = members.get("last_sequence")
+    return position if isinstance(position, int) and not isinstance(position, bool) else MAX_NUMBER
 
 
 def read_snapshot(members: dict[str, Any]) -> list[ConnectorEvent]:

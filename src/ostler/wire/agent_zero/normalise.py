@@ -17,6 +17,7 @@ _TYPES = {"thought": "thinking", "tool_result": "tool_output"}
 _PLAIN_KINDS = ("status", "thinking", "tool_output")
 _CONTENT = ("content", "message", "text")
 _OUTPUT = ("content", "output", "message", "text", "result")
+_ANSWERS = ("response", "message", "content", "text", "choices", "events")
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _KNOWN_MEMBERS = frozenset(
     ("choices", "tool_calls", "tool_call", "type", "delta", "events", "tool_request", "response", "message")
@@ -52,7 +53,7 @@ class Normaliser:
         if depth > _MAX_DEPTH:
             yield ZeroEvent("final_response", to_json(value))
         elif isinstance(value, str):
-            yield from self._text(value, depth)
+            yield from self._text(value) if depth == 0 else _answer_events(value)
         elif isinstance(value, list):
             for item in value:
                 yield from self._value(item, depth + 1)
@@ -61,10 +62,11 @@ class Normaliser:
         elif value is not None:
             yield ZeroEvent("final_response", to_json(value))
 
-    def _text(self, text: str, depth: int) -> Iterator[ZeroEvent]:
+    def _text(self, text: str) -> Iterator[ZeroEvent]:
+        """Yield the events of a whole answer that is a text; inside of an answer, JSON in a text is only text."""
         parsed = parse_object_text(text)
         if parsed is not NOT_JSON and _has_known_member(parsed):
-            yield from self._value(parsed, depth + 1)
+            yield from self._value(parsed, 1)
         elif text:
             yield from _answer_events(text)
 
@@ -111,7 +113,7 @@ class Normaliser:
         for name in ("response", "message"):
             if members.get(name) not in (None, "", [], {}):
                 return self._inner(members, name, depth)
-        return None
+        return _without_content(members)
 
     def _choices(self, members: Members, name: str, depth: int) -> Iterator[ZeroEvent]:
         choices = members[name] if isinstance(members[name], list) else [members[name]]
@@ -148,7 +150,8 @@ class Normaliser:
             yield ZeroEvent("piece", text)
         if isinstance(rest.get("tool_calls"), list):
             rest["tool_calls"] = self._calls.add(rest["tool_calls"])
-        yield from _extra_event({**rest, **{key: value for key, value in members.items() if key != "delta"}})
+        yield from _extra_event(rest)
+        yield from _extra_event(members, "delta")
 
     def _tool_calls(self, members: Members, name: str, depth: int) -> Iterator[ZeroEvent]:
         """Yield the content of a message, then its calls."""
@@ -211,6 +214,17 @@ def _typed_events(members: Members, kind: str, names: tuple[str, ...]) -> Iterat
     if kind in _PLAIN_KINDS:
         return iter([ZeroEvent(kind, text, extra=reader.rest())])  # type: ignore[arg-type]  # one of the kinds
     return iter([ZeroEvent("other", text, kind, extra=reader.rest())])
+
+
+def _without_content(members: Members) -> Iterator[ZeroEvent] | None:
+    """Return the event of an object with a type that is not an answer, or of an empty answer; None for others."""
+    kind = members.get("type")
+    if isinstance(kind, str) and kind and kind not in (*_REQUEST_TYPES, *_ANSWER_TYPES):
+        rest = {key: value for key, value in members.items() if key != "type" and value not in (None, "", [], {})}
+        return iter([ZeroEvent("other", to_json(rest) if rest else "", _TYPES.get(kind, kind))])
+    answers = [members[name] for name in _ANSWERS if name in members]
+    is_empty = bool(answers) and all(value in (None, "", [], {}) for value in answers)
+    return _extra_event(members) if is_empty else None
 
 
 def _request_events(members: Members) -> Iterator[ZeroEvent]:

@@ -9,6 +9,8 @@ from ostler.wire.agent_zero.loose_values import NOT_JSON, first_text, parse_json
 
 _MAX_ERROR = 400
 _BROKEN_ERROR = re.compile(r'\A\s*\{\s*"(?:error|message|detail)"\s*:\s*"(.*)"\s*\}\s*\Z', re.DOTALL)
+_HTML = re.compile(r"\s*<[!a-z]", re.IGNORECASE)
+_ICON = re.compile(r"\A\s*icon://\S*")
 _TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
 
@@ -35,8 +37,6 @@ class ZeroLog(msgspec.Struct, frozen=True):
 
     guid: str = ""
     items: tuple[ZeroLogItem, ...] = ()
-    progress: str = ""
-    is_active: bool = False
 
 
 def read_log(value: Any) -> ZeroLog:
@@ -49,8 +49,6 @@ def read_log(value: Any) -> ZeroLog:
     return ZeroLog(
         str(log.get("guid") or ""),
         tuple(sorted((item for item in read if item), key=lambda item: item.no)),
-        first_text(log, "progress"),
-        log.get("progress_active") is True,
     )
 
 
@@ -61,13 +59,18 @@ def _read_item(value: Any) -> ZeroLogItem | None:
     return ZeroLogItem(
         value["no"],
         first_text(value, "type") or "info",
-        first_text(value, "heading"),
+        read_heading(value),
         first_text(value, "content"),
         kvps if isinstance(kvps, dict) else {},
     )
 
 
-def error_text(body: str) -> str:
+def read_heading(members: dict[str, Any]) -> str:
+    """Return the heading of an item as one line, without the name of the icon that the server's web page shows."""
+    return " ".join(_ICON.sub("", first_text(members, "heading")).split())
+
+
+def error_text(body: str, content_type: str = "") -> str:
     """Return the message of an error body: JSON, JSON with an unescaped text, HTML or plain text."""
     value = parse_json(body)
     if isinstance(value, dict):
@@ -76,7 +79,7 @@ def error_text(body: str) -> str:
         text = text or first_text(value, "error", "message", "detail", "response")
     elif value is NOT_JSON and (match := _BROKEN_ERROR.match(body)):
         text = match[1]
-    elif "<html" in body[:2000].lower() or "<!doctype" in body[:200].lower():
+    elif value is NOT_JSON and ("html" in content_type.lower() or _HTML.match(body)):
         title = _TITLE.search(body)
         text = title[1] if title else _TAGS.sub(" ", body)
     else:

@@ -9,11 +9,21 @@ from ostler.text.lazy_regex import lazy_regex
 from ostler.wire.agent_zero.loose_values import NOT_JSON, MemberReader, parse_object_text
 from ostler.wire.agent_zero.zero_events import ZeroToolRequest
 
+# The tools in the description for the agent, and their arguments.
+REQUESTED_TOOLS = {
+    "read_file": "path, start_line?, end_line?, max_bytes?",
+    "list_files": "path?",
+    "search_text": "query, path?",
+    "write_file": "path, content",
+    "replace_text": "path, old, new, count?",
+    "apply_patch": "patch (a unified diff)",
+    "shell": "command",
+}
 _MAX_ATTEMPTS = 64  # objects that a text may begin before the search ends; each attempt may scan the whole text
 _MAX_SEARCHED = 1_000_000
 _OBJECT = lazy_regex(r'\{\s*"')
-_FENCE_BEFORE = lazy_regex(r"\n?[ \t]*(?:```|~~~)[\w-]*[ \t]*\n?\s*\Z")
-_FENCE_AFTER = lazy_regex(r"\A\s*(?:```|~~~)[ \t]*(?:\n|\Z)")
+_FENCE_BEFORE = lazy_regex(r"\n?[ \t]*(?:`{3,20}|~{3,20})[\w-]*[ \t]*\n?\s*\Z")
+_FENCE_AFTER = lazy_regex(r"\A\s*(?:`{3,20}|~{3,20})[ \t]*(?:\n|\Z)")
 _NAMES = ("tool_name", "name", "tool")
 _ARGUMENTS = ("payload", "arguments", "input", "args", "tool_args", "parameters")
 
@@ -42,8 +52,8 @@ def read_request(members: dict[str, Any]) -> ZeroToolRequest | None:
 def split_requests(text: str) -> list[str | ZeroToolRequest]:
     """Return the text with the JSON of each tool request replaced by the request, in order.
 
-    An object is a request only if it has the type `tool_request`, the name of a tool and a payload. A code fence around
-    it is removed.
+    An object is a request only if it has the type `tool_request`, the name of a tool and a payload, and if no other
+    text is on its lines, because an answer may quote such an object. A code fence around it is removed.
     """
     if "tool_request" not in text or len(text) > _MAX_SEARCHED:
         return [text]
@@ -71,10 +81,16 @@ def _find_request(text: str) -> tuple[int, int, ZeroToolRequest] | None:
         except (ValueError, RecursionError):
             position = match.start() + 1
             continue
-        if (request := _as_request(value)) is not None:
+        if (request := _as_request(value)) is not None and _is_alone(text, match.start(), end):
             return match.start(), end, request
         position = end
     return None
+
+
+def _is_alone(text: str, start: int, end: int) -> bool:
+    """Return whether nothing but other objects is on the lines of an object."""
+    before, after = text[text.rfind("\n", 0, start) + 1 : start].strip(), text[end:].partition("\n")[0].strip()
+    return (not before or before.endswith("}")) and (not after or after.startswith("{"))
 
 
 def _as_request(value: Any) -> ZeroToolRequest | None:

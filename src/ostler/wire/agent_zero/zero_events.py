@@ -4,7 +4,9 @@ from typing import Any, Literal
 
 import msgspec
 
-ZeroEventKind = Literal["status", "thinking", "piece", "final_response", "tool_request", "tool_output", "other"]
+ZeroEventKind = Literal[
+    "status", "thinking", "piece", "retraction", "final_response", "tool_request", "tool_output", "other"
+]
 
 PARAGRAPH = "paragraph"  # type of a piece that does not continue the text before it
 
@@ -28,7 +30,8 @@ class ZeroToolRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 class ZeroEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     """One event of an answer.
 
-    A `piece` is the next part of the answer, without a separator. `type` is the name of an `other` event. `ok` and
+    A `piece` is the next part of the answer, without a separator. A `retraction` has text that a server has replaced,
+    which is not part of the answer any more. `type` is the name of an `other` event. `ok` and
     `call_id` belong to a `tool_output`. `extra` has the members of the received object that are in no other field.
     """
 
@@ -42,7 +45,7 @@ class ZeroEvent(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ZeroToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The result of a tool request, as it is sent to the server."""
+    """The result of a tool request for the server."""
 
     tool_name: str
     ok: bool
