@@ -69,7 +69,7 @@ async def test_failed_opening_releases_the_session(work):
     for _ in range(3):
         with pytest.raises(UsageError, match="unknown agent 'nope'"):
             await open_and_run(work, resume=session_id, agent="nope")
-    assert open_files(work.parent) == before
+    assert set(open_files(work.parent)) <= set(before)
     assert await open_and_run(work, resume=session_id) == session_id
 
 

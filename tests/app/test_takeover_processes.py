@@ -57,6 +57,7 @@ def processes(request, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["release", "kill"])
+@pytest.mark.sampled
 def test_turn_goes_on_in_another_process_and_no_call_runs_twice(processes, how):
     session_id = processes.interrupt_one(how)
     report = processes.go_on(session_id)

@@ -59,6 +59,7 @@ async def test_check_needs_approval_unless_trusted(tmp_path, monkeypatch, truste
         ("cat a.py", False),
     ],
 )
+@pytest.mark.sampled
 async def test_changes_of_commands_are_checked(tmp_path, monkeypatch, command, checked, ephemeral):
     _, work = prepare(tmp_path, monkeypatch)
     (work / "a.py").write_text("x = 1\n")

@@ -38,7 +38,8 @@ class _Handler(BaseHTTPRequestHandler):
             )
             self._delta({}, "tool_calls")
         elif last["role"] == "user" and "Run the command" in text:
-            function = {"name": "bash", "arguments": json.dumps({"command": "echo comply"})}
+            command = "echo comply > comply.txt"  # needs approval, so that it runs in the client's terminal
+            function = {"name": "bash", "arguments": json.dumps({"command": command})}
             self._delta({"tool_calls": [{"index": 0, "id": "c2", "function": function}]})
             self._delta({}, "tool_calls")
         elif "Count slowly" in text:

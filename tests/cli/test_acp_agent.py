@@ -119,6 +119,7 @@ def test_stdout_has_only_frames_and_stderr_the_messages(agent, ostler, models):
         (b"\xff\xfe\n", -32700),
     ],
 )
+@pytest.mark.sampled(every=2)
 def test_invalid_lines_are_answered_with_errors(agent, line, code):
     with agent() as it:
         it.write(b"\n  \r\n" + line)

@@ -51,6 +51,14 @@ def test_key_in_use_is_masked_for_the_agent(ostler, acp):
     assert (done.code, done.stdout) == (0, "key: ***WITHHELD-BY-OSTLER***\n")
 
 
+@pytest.mark.req("MD-3")
+def test_key_in_use_is_masked_in_the_output_of_terminals(ostler, acp):
+    (ostler.workspace / "s.txt").write_text("key: sk-proj-4f9d8a7b6c5e4d3c2b1a\n")
+    done = acp("-o", "simple", "--write", "!run cat s.txt", env={"OPENAI_API_KEY": "sk-proj-4f9d8a7b6c5e4d3c2b1a"})
+    assert "key: ***WITHHELD-BY-OSTLER*** (exit 0, cut False)" in done.stdout
+    assert "4f9d8a7b" not in done.stdout
+
+
 @pytest.mark.req("PM-4")
 def test_policy_file_overrides_the_defaults(ostler, acp):
     (ostler.workspace / "policy.json").write_text(
@@ -150,6 +158,7 @@ def test_mentions_in_piped_text_are_not_links(ostler, acp, typed):
         ("https://x.example/.env", ""),
     ],
 )
+@pytest.mark.sampled(every=2)
 def test_typed_mention_outside_or_with_secrets_is_named(ostler, acp, mention, reason):
     for file in (ostler.home / ".pgpass", ostler.workspace.parent / "more.txt"):
         file.write_text("")
@@ -303,6 +312,7 @@ LATE_REPLAYS = {
 @pytest.mark.req("AC-2")
 @pytest.mark.parametrize("output", ["text", "simple"])
 @pytest.mark.parametrize("replay", LATE_REPLAYS.values(), ids=LATE_REPLAYS.keys())
+@pytest.mark.sampled(every=4)
 def test_replay_that_ends_after_its_response_is_not_part_of_the_answer(scripted, replay, output):
     replay = textwrap.indent(textwrap.dedent(replay).strip(), "    ")
     agent = scripted_agent(

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from tests.cli.test_acp_agent import Agent
+from tests.conftest import Ostler
 from tests.frontends.server.server_client import Gate
 from tests.frontends.terminal import Terminal
 from tests.process_starter import Started
@@ -159,6 +160,36 @@ def test_session_is_resumed_after_the_client_was_killed(team, client):
     assert files_with(client.home / ".ostler" / "projects", "earlier") == []
 
 
+def test_export_of_a_chat_has_the_conversation(team, client):
+    team.script(text("Paris."))
+    chat = "What is the capital of France?\n/export out.md\n"
+    done = client("connect", team.server.url, "--plain", stdin=chat, env=team.env())
+    exported = (client.workspace / "out.md").read_text()
+    assert "What is the capital of France?" in exported and "Paris." in exported, done
+    assert "stored on the server" not in exported
+
+
+def test_call_of_a_killed_client_does_not_run_again_in_another_session_of_its_folder(team, client):
+    """The second session is another tool host. If it takes the tools, the model is told that the outcome is unknown."""
+    wait = "echo once >> runs; while [ ! -e go ]; do sleep 0.02; done"
+    seen = team.script(calls([("bash", {"command": wait})]), text("It is unknown."), text("Later."))
+    with running(client, "--write", *team.flags(), "go", env=team.env()) as screen:
+        while not (client.workspace / "runs").exists():
+            assert screen.process.poll() is None
+            time.sleep(0.01)
+        os.killpg(screen.process.pid, signal.SIGKILL)
+        screen.process.wait()
+    (client.workspace / "go").touch()
+    session = f"{team.flags()[1]}/api/agent/sessions/{team.sessions()[0]['sessionId']}"
+    arguments = ("run", "--write", "--take-tools", "--backend", session, "and then?")
+    done = client(*arguments, env=team.env(), timeout=60)
+    assert done.code == 0 and "Later." in done.stdout, done
+    (result,) = team.tool_results(team.model.requests[seen + 1]).values()
+    assert "unknown" in result
+    assert (client.workspace / "runs").read_text() == "once\n"
+    assert set(os.listdir(client.workspace)) == {"runs", "go"}
+
+
 def test_turn_continues_after_the_server_was_killed(client, ostler, models):
     (client.workspace / "a.txt").write_text("content\n")
     wait = "echo once >> runs; while [ ! -e go ]; do sleep 0.02; done"
@@ -276,3 +307,76 @@ def test_model_of_the_server_is_chosen_by_name(team, client):
     seen = team.script(text("ok"))
     assert team.run(client, "--model", "large", "hi").code == 0
     assert team.model.requests[seen].json["model"] == "scripted"
+
+
+@pytest.mark.req("TU-9", "TU-6")
+def test_full_screen_client_attaches_to_a_session_of_the_server_while_another_client_runs_its_tools(
+    team, client, tmp_path
+):
+    team.script(text("The first answer."), write("made.txt"), text("It is made."))
+    env = {"TERM": "xterm-256color", **team.env()}
+    first = Terminal(client, "tui", *team.flags(), env=env, rows=30, columns=100)
+    (tmp_path / "other").mkdir()
+    other, second = Ostler(tmp_path / "other"), None
+    try:
+        first.wait_for("ready")
+        first.type("begin\r")
+        first.wait_for("The first answer.")
+        session = team.sessions()[0]
+        url = f"{team.server.url}/api/agent/sessions/{session['sessionId']}"
+        second = Terminal(other, "tui", "--backend", f"remote:{url}", env=env, rows=30, columns=100)
+        second.wait_for("The first answer.")
+        second.type("make it\r")
+        first.wait_for("Allow once")
+        assert "Allow once" not in second.text
+        first.type("y")
+        first.wait_for(lambda shown: "y: Allow once" in shown or "It is made." in shown)
+        first.type("\r")
+        second.wait_for("It is made.")
+        first.wait_for("It is made.")
+    finally:
+        for term in (first, second):
+            if term is not None:
+                term.close()
+    assert (client.workspace / "made.txt").exists()
+    assert not (other.workspace / "made.txt").exists()
+
+
+def test_session_is_resumed_by_its_id_on_another_machine(team, client, ostler):
+    """The other machine has no record of the session; `ostler` has another home and folder than `client`."""
+    team.script(text("first"))
+    assert team.run(client, "remember the word plum").code == 0
+    sessions = team.sessions()
+    session_id = sessions[0]["sessionId"]
+    before = team.script(text("second"), text("third"))
+    assert team.run(ostler, "--resume", session_id, "which word?").code == 0
+    connected = ostler("connect", team.server.url, "--resume", session_id, "--plain", env=team.env(), stdin="again\n")
+    assert "third" in connected.stdout, connected.stderr
+    assert "plum" in json.dumps(team.model.requests[before].json["messages"])
+    assert len(team.sessions()) == len(sessions)
+    missing = team.run(ostler, "--resume", "no-such-session", "x")
+    assert missing.code == 1 and "no such session" in missing.stderr
+
+
+@pytest.mark.req("SV-12")
+def test_second_client_finds_the_session_watches_it_and_takes_its_tools(team, client, terminal, tmp_path):
+    team.script(text("Begun."), text("Heard you."), write("made.txt"), text("It is made."))
+    first = terminal("chat", "--plain", *team.flags(), env=team.env(), columns=200)
+    first.wait_for(">")
+    first.type("begin\r")
+    first.wait_for("Begun.")
+    first.type("/status\r")
+    first.wait_for("this machine")
+    url = f"{team.server.url}/api/agent/sessions/{team.sessions()[0]['sessionId']}"
+    assert url in first.text
+    (tmp_path / "other").mkdir()
+    other = Ostler(tmp_path / "other")
+    listed = other("sessions", "list", "--server", team.server.url, env=team.env()).stdout
+    assert f"--backend remote:{url}" in listed and "begin" in listed
+    sent = other("run", "--backend", f"remote:{url}", "hello", env=team.env())
+    assert "Heard you." in sent.stdout and "runs the tools of this session" in sent.stdout
+    first.wait_for("Heard you.")
+    taken = other("run", "--take-tools", "--write", "--backend", f"remote:{url}", "make it", env=team.env())
+    assert "It is made." in taken.stdout, taken.stderr
+    assert (other.workspace / "made.txt").exists() and not (client.workspace / "made.txt").exists()
+    first.wait_for("/take-tools runs them on this machine again")

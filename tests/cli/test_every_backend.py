@@ -95,6 +95,7 @@ def attempts(request, ostler, models):
     ],
     ids=["agent", "mode", "mention", "yolo", "god_mode", "allow"],
 )
+@pytest.mark.sampled
 def test_plan_changes_nothing(attempts, flags, prompt):
     assert attempts("--write", *flags, prompt=prompt) == set(), attempts.outcome.stderr
     assert attempts("--write") == {"b.txt", "c.txt"}, attempts.outcome.stdout + attempts.outcome.stderr
@@ -110,6 +111,7 @@ def test_plan_changes_nothing(attempts, flags, prompt):
     ],
     ids=["write", "bash", "pattern", "all"],
 )
+@pytest.mark.sampled
 def test_rules_of_an_agent_restrict_its_turn(attempts, ostler, rules, changed):
     agent = {"agent": {"careful": {"description": "careful", "permission": rules}}}
     config = ostler.home / ".ostler" / "config.json"
@@ -136,6 +138,7 @@ def test_unknown_values_are_refused(attempts, flags, named):
 
 
 @pytest.mark.parametrize("flags", [("--mode", "plan"), ("--agent", "plan")], ids=["mode", "agent"])
+@pytest.mark.sampled
 def test_continued_session_stays_restricted_until_another_is_selected(attempts, flags):
     assert attempts("--write", *flags) == set()
     assert attempts("--write", "--continue") == set(), attempts.outcome.stderr

@@ -73,7 +73,9 @@ def test_private_certificate_is_accepted_by_its_fingerprint_only(ostler, tls_ser
     code = tls_server.accounts.open_pairing("ada", 60)
     done = ostler("login", f"{tls_server.url}#{code}")
     assert done.code != 0
-    assert "is not trusted" in done.stderr
+    assert "is not trusted" in done.stderr and "whole pairing line" in done.stderr
+    done = ostler("login", f"{tls_server.url.replace('https', 'http')}#{code}")
+    assert "use https:// in its URL" in done.stderr
     done = ostler("login", f"{tls_server.url}#{code}.sha256-{certificates.fingerprint('client.pem')}")
     assert done.code != 0
     assert "not the one of the pairing" in done.stderr
@@ -125,5 +127,5 @@ def test_key_of_agent_zero_is_stored_by_the_same_command(ostler):
     assert (done.code, done.stdout) == (0, "stored the key of localhost:50001\n")
     store = LocalCredentials(ostler.home / ".ostler")
     assert store.get(CredentialName("agent_zero", "localhost:50001")) == "key"
-    assert ostler("logout", "--agent-zero", "localhost:50001").stdout == "deleted the key of localhost:50001\n"
-    assert ostler("logout", "--agent-zero", "localhost:50001").stdout == "there is no key of localhost:50001\n"
+    assert ostler("logout", "--agent-zero", "localhost:50001").stdout == "deleted the key or login of localhost:50001\n"
+    assert ostler("logout", "--agent-zero", "localhost:50001").stdout == "there is no key or login of localhost:50001\n"

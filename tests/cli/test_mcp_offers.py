@@ -95,6 +95,7 @@ class TestPrompts:
             ("/memos:review code=x=1", 'review {"code": "x=1"}'),
         ],
     )
+    @pytest.mark.sampled(every=2)
     def test_is_a_command(self, memos, models, command, expected):
         assert run(memos, models, command)[0] == expected
 

@@ -44,6 +44,7 @@ def prefix_before_prompt(server):
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 @pytest.mark.parametrize("dialect", ["native", "xnl", "text"])
 @pytest.mark.invariant("M1", "M2")
+@pytest.mark.sampled(every=3)
 def test_prefix_over_calls_and_resume(ostler, models, kind, dialect):
     (ostler.workspace / "a.txt").write_text("alpha\n")
     flags = ["--api-kind", kind, "--dialect", dialect]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 
@@ -45,6 +46,26 @@ def test_resume_after_a_crash_during_a_task(ostler, models):
         sent = json.dumps(server.requests[2].json["messages"])
     assert done.code == 0, done.stderr
     assert "let a subagent count" in sent and "may have partly completed" in sent and "and now?" in sent
+
+
+@pytest.mark.req("SH-8")
+def test_nothing_is_left_in_the_workspace_after_a_crash_during_a_command(ostler, models):
+    command = [sys.executable, "-P", "-m", "ostler", "run", "--write", "--model", "scripted"]
+    reply = calls([("bash", {"command": "touch started; exec sleep 1000"})])
+    with models.playing(reply) as server:
+        with subprocess.Popen(
+            [*command, "--base-url", server.base_url, "wait"],
+            **{"cwd": ostler.workspace, "env": ostler.environment(), "stdin": subprocess.DEVNULL},
+            **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL},
+        ) as process:
+            while not (ostler.workspace / "started").exists():
+                assert process.poll() is None
+                os.sched_yield()
+            before = set(os.listdir(ostler.workspace))
+            process.kill()
+        while (left := set(os.listdir(ostler.workspace))) & {".mcp.json", ".vscode", ".ostler"}:
+            os.sched_yield()  # until the timeout of the test
+    assert left <= before and "started" in left
 
 
 @pytest.mark.req("EN-16", "SE-1")

@@ -39,6 +39,7 @@ def run_write(ostler, models, *flags):
         ("""echo '{"decision": "deny"'""", "not a JSON object"),
     ],
 )
+@pytest.mark.sampled(every=2)
 def test_denying_and_failing_hooks_deny(ostler, models, script, reason):
     configure(ostler.home / ".ostler", before_tool=script)
     summary, sent = run_write(ostler, models)
@@ -206,6 +207,7 @@ def test_changed_hook_program_is_not_run(ostler, models):
     ],
     ids=" ".join,
 )
+@pytest.mark.sampled(every=2)
 def test_relative_hook_of_the_user_never_runs_a_file_of_the_workspace(ostler, models, command):
     ran = ostler.home / "ran"
     for folder, name in ((ostler.workspace, "workspace"), (ostler.home / ".ostler", "home")):
@@ -275,6 +277,7 @@ def hooked(ostler):
 
 @pytest.mark.req("EN-15", "PM-8")
 @LOADED_FILES
+@pytest.mark.sampled(every=3)
 def test_trusted_hook_runs_in_the_sandbox_in_later_sessions_until_trusted_again(
     ostler, models, hooked, command, loaded, content
 ):

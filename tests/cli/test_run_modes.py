@@ -97,6 +97,7 @@ def running(mark):
     ],
     ids=["plan", "plan with everything allowed", "without flags", "without flags and sandbox", "paranoid"],
 )
+@pytest.mark.sampled(every=2)
 def test_hostile_calls_change_nothing_in_read_only_modes(ostler, models, flags, sandbox):
     (ostler.workspace / "a.txt").write_text("alpha\n")
     (ostler.home / ".ostler").mkdir(exist_ok=True)

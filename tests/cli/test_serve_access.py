@@ -164,6 +164,10 @@ def test_tls_server_is_paired_by_its_fingerprint(ostler, models, certificates):
         done = ostler("login", line)
         assert done.code == 0, done.stderr
         assert ostler("logout", f"https://127.0.0.1:{server.port}").stdout == "logged out: its token was revoked\n"
+        own = server.line.rpartition(".sha256-")[2].rstrip("'")
+        for url in ((), ("--url", f"https://127.0.0.1:{server.port}")):
+            assert f".sha256-{own}" in ostler("serve", "token", "pair", "bob", *url).stdout
+        assert "sha256" not in ostler("serve", "token", "pair", "bob", "--url", "https://team.example").stdout
         context = ssl.create_default_context(cafile=certificates.path("ca.pem"))
         connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=20, context=context)
         connection.request("GET", "/readyz")

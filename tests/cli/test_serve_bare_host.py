@@ -13,7 +13,7 @@ def test_bare_tool_host_writes_a_large_file(ostler, models, tmp_path):
     fields = {"filename": {"type": "string"}, "content": {"type": "string"}, "truncate": {"type": "boolean"}}
     schema = {"type": "object", "properties": fields, "required": ["filename", "content"]}
     tool = {"name": "write_file_chunk", "description": "Write a part of a file.", "inputSchema": schema}
-    parts = [f"{number:06d} ✓\n" * 500 for number in range(6)]
+    parts = [f"{number:06d} ✓\n" * 1_000 for number in range(6)]
     replies = [
         calls([("write_file_chunk", {"filename": "out", "content": part, "truncate": part is parts[0]})])
         for part in parts

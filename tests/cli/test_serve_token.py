@@ -1,9 +1,15 @@
 """`ostler serve token`: the token is printed once, listed without its secret, and revoked."""
 
+import argparse
+import importlib
 import json
+import re
+from pathlib import Path
 
 import pytest
 from tests.frontends.server.guarded_server import GuardedServer
+
+from ostler import cli as commands
 
 pytestmark = pytest.mark.req("SV-5")
 
@@ -102,7 +108,7 @@ def test_pairing_line_for_a_user_becomes_a_login(ostler, tmp_path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["ADA", "--url", "http://h"], ["ada", "--url", "http://h/p"], ["ada"], ["ada", "--url", "h", "--minutes", "0"]],
+    [["ADA", "--url", "http://h"], ["ada", "--url", "http://h/p"], ["ada", "--url", "h", "--minutes", "0"]],
 )
 def test_bad_arguments_open_no_pairing(ostler, arguments):
     done = ostler("serve", "token", "pair", *arguments)
@@ -119,3 +125,47 @@ def test_changes_of_tokens_are_in_the_audit_log(ostler):
     entries = [json.loads(line) for line in file.read_text().splitlines()]
     assert [entry["event"] for entry in entries][:3] == ["token.issued", "pairing.opened", "token.revoked"]
     assert entries[2]["token"] == token_id
+
+
+def test_limits_of_a_user_are_set_one_by_one_and_shown(ostler):
+    assert ostler("serve", "token", "limit", "ada", "--sessions", "3").code == 0
+    done = ostler("serve", "token", "limit", "ada", "--tool-calls", "20", "--json")
+    assert json.loads(done.stdout) == {
+        "sessions": 3, "connections": 0, "messages_per_minute": 0, "tool_calls_per_minute": 20,
+    }  # fmt: skip
+    assert "sessions in use at once: 3" in ostler("serve", "token", "limit", "ada").stdout
+    assert ostler("serve", "token", "limit", "ada", "--sessions", "-1").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("token", "issue", "ada", "--days", "x"), "x is not a positive number of days, or 0"),
+        (("token", "issue", "ada", "--days", "nan"), "nan is not a positive number of days"),
+        (("token", "issue", "ada", "--days", "1e9"), "1e9 is too large; at most 36500"),
+        (("token", "pair", "ada", "--minutes", "0"), "0 is not a positive number of minutes"),
+        (("token", "limit", "ada", "--sessions", "-1"), "-1 is less than 1"),
+        (("--expire", "-1"), "-1 is not a positive number of days, or 0"),
+    ],
+)
+def test_bad_numbers_are_named_in_a_sentence(ostler, arguments, words):
+    done = ostler("serve", *arguments)
+    assert done.code == 2 and words in done.stderr
+
+
+def test_every_argument_type_names_the_bad_value():
+    """argparse would show the name of a function that raises another error."""
+    for file in Path(commands.__file__).parent.glob("*.py"):
+        names = re.findall(r"\btype=(\w+)[,)]", file.read_text("utf-8"))
+        for name in set(names) - {"int", "float", "str", "Path"}:
+            with pytest.raises(argparse.ArgumentTypeError):
+                getattr(importlib.import_module(f"ostler.cli.{file.stem}"), name)(" ")
+
+
+def test_nothing_is_printed_if_there_is_no_token_to_revoke(ostler):
+    done = ostler("serve", "token", "revoke", "nope")
+    assert (done.code, done.stdout) == (2, "")
+
+
+def test_pairing_line_of_a_server_that_never_ran_has_the_default_address(ostler):
+    assert ostler("serve", "token", "pair", "ada").stdout.startswith("ostler connect 'http://127.0.0.1:8034#")

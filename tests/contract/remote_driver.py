@@ -12,7 +12,6 @@ from ostler.core.tools import ToolCall
 from ostler.http.dialer import Dialer
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.frame_server import FrameServer
-from ostler.wire.frames_shared import HostInfo
 
 
 class ServedBackend:
@@ -20,14 +19,16 @@ class ServedBackend:
 
     def __init__(self, server, tools):
         self.server = server
+        self.leaves_server = False
         self._tools = tools
 
     async def open(self, start, context):
-        await self.server.start()
+        if not self.server.url:
+            await self.server.start()
         address = parse_server_url(self.server.url)
         plan = RemotePlan(
             "test",
-            HostInfo("host-1", "here"),
+            "here",
             lambda: self._tools,
             session_id=address.session_id,
             delays=RetryDelays(0.01, 0.05),
@@ -54,7 +55,8 @@ class ServedBackend:
 
     async def aclose(self):
         await self._backend.aclose()
-        await self.server.stop()
+        if not self.leaves_server:
+            await self.server.stop()
 
 
 class RemoteDriver:
@@ -65,9 +67,19 @@ class RemoteDriver:
 
     tool = FakeTool
 
+    def __init__(self, server=None):
+        self._server = server or FrameServer()
+
     def backend(self, turns, tools):
-        self._server = FrameServer([_act(moves) for moves in turns])
-        return ServedBackend(self._server, tools)
+        self._server.turns += [_act(moves) for moves in turns]
+        self._backend = ServedBackend(self._server, tools)
+        return self._backend
+
+    def successor(self):
+        """Return the driver of another process that uses the same server. This one can send nothing more."""
+        self._backend.leaves_server = True
+        self._backend._backend._stream._websocket.send = lambda text: None
+        return type(self)(self._server)
 
     def heard(self):
         message = self._server.messages[-1]

@@ -105,6 +105,7 @@ class ReplDriver:
     statuses: ClassVar = dict.fromkeys(("done", "failed", "timeout"), 0)
     reply = "{segment}\n  {text}\n"
     arguments = '{"subject": "x"}'
+    approval = "allow?"
     cancelled = "→ cancel"
 
     @asynccontextmanager
@@ -150,10 +151,8 @@ class FullScreenUser:
         self._user.app.chat.controller.interrupt()
 
     def getvalue(self):
-        """The transcript, the dialog and its prompt, as soon as the dialog shows it."""
-        stack = self._user.app.screen_stack
-        shown = getattr(stack[-1], "_shown", None) if stack else None
-        return f"{self._user.screen_text}\n{shown[1].prompt if shown else ''}"
+        """The transcript and the dialog."""
+        return self._user.screen_text
 
     async def wait_for(self, text):
         await self._user.wait_until(lambda: text in self.getvalue())
@@ -168,6 +167,7 @@ class TuiDriver:
     statuses: ClassVar = dict.fromkeys(("done", "failed", "timeout"), 0)
     reply = "● {text}\n"
     arguments = "x"
+    approval = "y  Allow once"
     cancelled = "⎿ cancelled"
 
     @asynccontextmanager
@@ -214,6 +214,7 @@ def session_of(request, tmp_path):
 
 
 @pytest.mark.scenario("plain answer")
+@pytest.mark.sampled
 async def test_01_plain_answer(frontend, session_of):
     shown, status = await frontend.show(await session_of([Say("Hello "), Say("there.")]))
     assert (shown, status) == (
@@ -224,6 +225,7 @@ async def test_01_plain_answer(frontend, session_of):
 
 @pytest.mark.req("CL-5")
 @pytest.mark.scenario("tool")
+@pytest.mark.sampled
 async def test_02_tool(frontend, session_of):
     moves = [Say("Looking."), Calls((ScriptedCall("probe", {"subject": "x"}),)), Say("Found.")]
     shown, status = await frontend.show(await session_of(moves, [FakeTool("probe")]))
@@ -234,6 +236,7 @@ async def test_02_tool(frontend, session_of):
 
 
 @pytest.mark.scenario("cancel during a call")
+@pytest.mark.sampled
 async def test_05_cancel_during_a_call(frontend, session_of):
     async def forever(arguments, context):
         await asyncio.Event().wait()
@@ -246,6 +249,7 @@ async def test_05_cancel_during_a_call(frontend, session_of):
 
 
 @pytest.mark.scenario("connection lost")
+@pytest.mark.sampled
 async def test_06_connection_lost(frontend, session_of):
     shown, status = await frontend.show(await session_of([Say("I was about"), Crash()]))
     assert status == frontend.statuses["failed"]
@@ -276,6 +280,7 @@ async def test_closed_output_ends_the_run_and_cancels_the_turn(session_of):
 
 @pytest.mark.req("SH-4")
 @pytest.mark.scenario("non-interactive session")
+@pytest.mark.sampled
 async def test_08_non_interactive_session(frontend, session_of):
     moves = [Calls((ScriptedCall("probe"),)), Say("I could not.")]
     shown, status = await frontend.show(await session_of(moves, [FakeTool("probe")], NON_INTERACTIVE))
@@ -285,6 +290,7 @@ async def test_08_non_interactive_session(frontend, session_of):
 
 
 @pytest.mark.scenario("repeated call id")
+@pytest.mark.sampled
 async def test_09_repeated_call_id(frontend, session_of):
     again = Calls((ScriptedCall("probe", {}, "the-call"),))
     shown, _ = await frontend.show(await session_of([again, again, Say("Done.")], [FakeTool("probe")]))
@@ -295,6 +301,7 @@ async def test_09_repeated_call_id(frontend, session_of):
 @pytest.mark.req("CL-5")
 @pytest.mark.scenario("tool")
 @pytest.mark.invariant("R5")
+@pytest.mark.sampled
 async def test_control_characters_are_removed_from_all_output(frontend, session_of):
     async def hostile(arguments, context):
         return "\x1b]52;c;ZXZpbA==\x07\x1b[2Jgone"
@@ -306,12 +313,13 @@ async def test_control_characters_are_removed_from_all_output(frontend, session_
 
 @pytest.mark.req("PM-5")
 @pytest.mark.scenario("refusal with feedback")
+@pytest.mark.sampled
 async def test_03_refusal_with_feedback(frontend, session_of):
     tool = FakeTool("probe")
     session = await session_of([Calls((ScriptedCall("probe"),)), Say("As you say.")], [tool], ASK_ALL)
     async with frontend.at(session) as user:
         user.type("go")
-        shown = await user.screen.wait_for("allow?")
+        shown = await user.screen.wait_for(frontend.approval)
         user.type("m")
         await user.screen.wait_for("message to the agent:")
         user.type("look in b instead")
@@ -324,12 +332,13 @@ async def test_03_refusal_with_feedback(frontend, session_of):
 
 @pytest.mark.req("CL-9")
 @pytest.mark.scenario("cancel during an approval request")
+@pytest.mark.sampled
 async def test_04_cancel_during_an_approval_request(frontend, session_of):
     tool = FakeTool("probe")
     session = await session_of([Calls((ScriptedCall("probe"),))], [tool], ASK_ALL)
     async with frontend.at(session) as user:
         user.type("go")
-        await user.screen.wait_for("allow?")
+        await user.screen.wait_for(frontend.approval)
         user.interrupt()
         shown = await user.screen.wait_for("✗ cancelled")
     assert frontend.cancelled in shown
@@ -339,13 +348,14 @@ async def test_04_cancel_during_an_approval_request(frontend, session_of):
 
 @pytest.mark.req("PM-5")
 @pytest.mark.scenario("two approval requests at once")
+@pytest.mark.sampled
 async def test_07_two_approval_requests_at_once(frontend, session_of):
     first, second = FakeTool("first", effects=False), FakeTool("second", effects=False)
     both = Calls((ScriptedCall("first"), ScriptedCall("second")))
     session = await session_of([both, Say("Done.")], [first, second], ASK_ALL)
     async with frontend.at(session) as user:
         user.type("go")
-        shown = await user.screen.wait_for("allow?")
+        shown = await user.screen.wait_for(frontend.approval)
         assert "? use second" not in shown
         user.type("n")
         await user.screen.wait_for("? use second")
@@ -355,12 +365,13 @@ async def test_07_two_approval_requests_at_once(frontend, session_of):
 
 
 @pytest.mark.scenario("two approval requests at once")
+@pytest.mark.sampled
 async def test_request_answered_elsewhere_is_withdrawn(frontend, session_of):
     tool = FakeTool("probe")
     session = await session_of([Calls((ScriptedCall("probe"),)), Say("Done.")], [tool], ASK_ALL)
     async with frontend.at(session) as user:
         user.type("go")
-        await user.screen.wait_for("allow?")
+        await user.screen.wait_for(frontend.approval)
         assert session.answer(next(iter(session.state.asks)), Decision("allow", by="person"))
         await user.screen.wait_for("Done.")
     assert len(tool.runs) == 1
@@ -368,6 +379,7 @@ async def test_request_answered_elsewhere_is_withdrawn(frontend, session_of):
 
 @pytest.mark.req("EN-16")
 @pytest.mark.scenario("steer")
+@pytest.mark.sampled
 async def test_10_steer(frontend, session_of):
     held = asyncio.Event()
     session = await session_of([Say("Thinking\n"), Hold(held), Say("done.")])
@@ -382,6 +394,7 @@ async def test_10_steer(frontend, session_of):
 
 
 @pytest.mark.scenario("option changed between turns")
+@pytest.mark.sampled
 async def test_11_option_changed_between_turns(frontend, tmp_path):
     backend = ScriptedBackend([])
     session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
@@ -392,6 +405,7 @@ async def test_11_option_changed_between_turns(frontend, tmp_path):
 
 
 @pytest.mark.scenario("turn started by the remote side")
+@pytest.mark.sampled
 async def test_12_turn_started_by_the_remote_side(frontend, tmp_path):
     async def act(context, _):
         context.emit(TextDelta("m", "I began."))
@@ -407,6 +421,7 @@ async def test_12_turn_started_by_the_remote_side(frontend, tmp_path):
 
 @pytest.mark.req("SE-1")
 @pytest.mark.scenario("resume")
+@pytest.mark.sampled
 async def test_13_resume(frontend, tmp_path, session_of):
     session = await session_of([Say("Said before.")])
     await (session.start(make_prompt("once"))).wait()

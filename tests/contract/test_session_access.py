@@ -1,7 +1,7 @@
 """Scenarios of what belongs to the session and applies with every backend: agent, mode, profile, commands, hooks."""
 
 import pytest
-from drivers import Say
+from drivers import Crash, Say
 from scenario import Scenario, single_call
 
 from ostler.access.active_agent import ActiveAgent
@@ -32,6 +32,14 @@ def targeted(text, **target):
 
 def statuses(scenario):
     return [result.status for result in scenario.results()]
+
+
+async def run_user_command(session):
+    await session.call(ToolCall("c", "bash", {"command": "ls"}, origin="person"))
+
+
+async def list_files(arguments, context):
+    return "three files"
 
 
 @pytest.mark.scenario("read-only agent")
@@ -190,15 +198,42 @@ async def test_option_that_nobody_accepts_is_not_recorded(driver, tmp_path):
 @pytest.mark.scenario("user's command")
 @pytest.mark.invariant("S3")
 async def test_command_of_the_user_is_sent_with_the_next_prompt(driver, tmp_path):
-    async def output(arguments, context):
-        return "three files"
-
-    scenario = Scenario(driver, tmp_path, [FakeTool("bash", output)])
+    scenario = Scenario(driver, tmp_path, [FakeTool("bash", list_files)])
     await scenario.open([[Say("I see.")], [Say("Yes.")]], policy=access())
-    await scenario.session.call(ToolCall("c", "bash", {"command": "ls"}, origin="person"))
+    await run_user_command(scenario.session)
     await run_turn(scenario.session, "look")
     assert "three files" in driver.heard()
     assert driver.heard().index("three files") < driver.heard().index("look")
+    await scenario.session.aclose()
+
+
+@pytest.mark.req("SE-5")
+@pytest.mark.scenario("user's command")
+@pytest.mark.invariant("S3")
+async def test_command_of_the_user_is_sent_again_after_a_failed_turn(driver, tmp_path):
+    scenario = Scenario(driver, tmp_path, [FakeTool("bash", list_files)])
+    await scenario.open([[Crash()], [Say("Yes.")]], policy=access())
+    await run_user_command(scenario.session)
+    _, ended = await run_turn(scenario.session, "look")
+    assert ended.reason == "failed"
+    await run_turn(scenario.session, "look again")
+    assert "three files" in driver.heard()
+    await scenario.session.aclose()
+
+
+@pytest.mark.req("SE-5")
+@pytest.mark.scenario("user's command")
+@pytest.mark.invariant("S3")
+async def test_command_before_a_reverted_prompt_is_sent_with_the_next_one(driver, tmp_path):
+    scenario = Scenario(driver, tmp_path, [FakeTool("bash", list_files)])
+    await scenario.open([[Say("I see.")], [Say("Yes.")]], policy=access())
+    await run_user_command(scenario.session)
+    before = scenario.session.records()[-1].seq
+    await run_turn(scenario.session, "paint it red")
+    assert await scenario.session.apply(Revert(before))
+    await run_turn(scenario.session, "paint it green")
+    is_still_in_history = "reverted these earlier prompts" in driver.heard()
+    assert is_still_in_history or "three files" in driver.heard()
     await scenario.session.aclose()
 
 

@@ -62,6 +62,11 @@ async def finish(scenario):
     await scenario.close()
 
 
+def successor(driver):
+    """Return the driver of the other process. A server goes on without its clients."""
+    return driver.successor() if hasattr(driver, "successor") else type(driver)()
+
+
 def rest_of_script(driver, *moves):
     """Return what the remote side does after the takeover: the rest of the turn, if it can continue, and a turn."""
     is_remote = driver.name in ("acp", "remote", "agent_zero", "agent_zero_connector")
@@ -81,6 +86,7 @@ async def test_turn_released_during_a_call_is_continued_elsewhere(driver, tmp_pa
     scenario = await Scenario(driver, tmp_path, tools).open(script)
     turn = scenario.session.start(make_prompt("go"))
     await running.wait()
+    other = successor(driver)
     await scenario.session.release()
     assert (await turn.wait()).reason == "cancelled"
     journal = copy_journal(scenario.session)
@@ -88,7 +94,6 @@ async def test_turn_released_during_a_call_is_continued_elsewhere(driver, tmp_pa
     assert not any(isinstance(event, TurnEnded) for event in events)
     assert [e.result.status for e in events if isinstance(e, ToolFinished)] == ["ok"]
 
-    other = type(driver)()
     again = await Scenario(other, tmp_path, tools).open(
         rest_of_script(driver, Say("Done.")), journal=journal, takeover=True
     )
@@ -103,6 +108,7 @@ async def test_turn_released_during_an_approval_request_asks_again(driver, tmp_p
     scenario = await Scenario(driver, tmp_path, [tool]).open([[single_call("probe"), Say("Done.")]], policy=ASK_ALL)
     scenario.session.start(make_prompt("go"))
     await scenario.until(PermissionAsked)
+    other = successor(driver)
     await scenario.session.release()
     journal = copy_journal(scenario.session)
     events = [envelope.event for envelope in journal.envelopes]
@@ -110,7 +116,6 @@ async def test_turn_released_during_an_approval_request_asks_again(driver, tmp_p
     assert [(d.answer, d.by) for d in decided] == [("cancel", "nobody")]
     assert not any(isinstance(event, ToolFinished | TurnEnded) for event in events)
 
-    other = type(driver)()
     moves = (single_call("probe"), Say("Done.")) if driver.name == "scripted" else (Say("Done."),)
     again = await Scenario(other, tmp_path, [tool]).open(
         rest_of_script(driver, *moves), policy=ASK_ALL, journal=journal, takeover=True
@@ -131,10 +136,10 @@ async def test_turn_released_during_a_reply_is_continued_elsewhere(driver, tmp_p
     scenario = await Scenario(driver, tmp_path).open([[Say("I was about to "), Hold(hold), Say("finish.")]])
     scenario.session.start(make_prompt("go"))
     await scenario.until(TextDelta)
+    other = successor(driver)
     await scenario.session.release()
     hold.set()
     journal = copy_journal(scenario.session)
-    other = type(driver)()
     again = await Scenario(other, tmp_path).open(rest_of_script(driver, Say("Done.")), journal=journal, takeover=True)
     await finish(again)
 
@@ -143,8 +148,8 @@ async def test_turn_released_during_a_reply_is_continued_elsewhere(driver, tmp_p
 async def test_takeover_of_a_session_without_a_running_turn_opens_it(driver, tmp_path):
     scenario = await Scenario(driver, tmp_path).open([[Say("One.")]])
     await run_turn(scenario.session, "go")
+    other = successor(driver)
     await scenario.session.release()
-    other = type(driver)()
     again = await Scenario(other, tmp_path).open([[Say("Two.")]], journal=copy_journal(scenario.session), takeover=True)
     assert again.session.turn is None
     _, ended = await run_turn(again.session, "again")

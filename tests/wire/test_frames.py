@@ -123,3 +123,10 @@ def test_schema_accepts_what_is_sent_and_refuses_what_is_not():
     for frame in (c.Hello("1", shared.ToolManifest(()), "/w"), call, s.Heartbeat("s")):
         validator.validate(json.loads(encode_frame(frame)))
     assert not validator.is_valid({"type": "tool.call", "sessionId": "s"})
+
+
+def test_what_is_left_out_of_a_message_of_the_server_is_empty():
+    for kind in s.ServerFrame.__args__:
+        for field in msgspec.structs.fields(kind):
+            default = field.default
+            assert default is msgspec.NODEFAULT or not default or isinstance(default, msgspec.Struct), (kind, field)

@@ -10,6 +10,7 @@ import msgspec
 from ostler import __version__
 from ostler.app.command_services import LocalCommandServices
 from ostler.app.session_manager import LocalSessionManager
+from ostler.app.workspace import grant_outside_folders, reads_anywhere
 from ostler.core.protocols import Workspace
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.frontend import AcpAgentFrontend
@@ -71,7 +72,13 @@ class EditorWorkspaces:
         from ostler.frontends.acp_agent.editor_workspace import EditorWorkspace
 
         root = workspace_path(cwd)
-        sandbox = load_settings(root, trust=self._options.trust).config.security.sandbox
+        settings = load_settings(root, trust=self._options.trust)
+        security = settings.config.security
         self._file_gate = self._file_gate or EditorFileGate()
-        shell = EditorShell(str(root), editor, self._file_gate, sandbox=sandbox)
-        return EditorWorkspace(str(root), shell, editor, read_anywhere=self._options.yolo)
+        shell = EditorShell(
+            str(root), editor, self._file_gate, sandbox=security.sandbox, readable=security.sandbox_readable
+        )
+        anywhere = reads_anywhere(settings, self._options)
+        workspace = EditorWorkspace(str(root), shell, editor, read_anywhere=anywhere)
+        grant_outside_folders(workspace, settings, self._options)
+        return workspace

@@ -53,7 +53,7 @@ class AcpParts:
     ) -> None:
         security = project.settings.config.security
         bash = BashTool(security.danger_patterns, security.blacklist_patterns)
-        terminals, approvals = Terminals(), Approvals(workspace)
+        terminals, approvals = Terminals(project.secret_masker()), Approvals(workspace)
         protocol_tools: list[Tool[Any]] = [
             ReadTextFileTool(),
             WriteTextFileTool(),

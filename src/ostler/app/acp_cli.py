@@ -121,8 +121,9 @@ class ConfiguredAgent:
 
     def _workspace(self) -> SessionWorkspace:
         flags, root = self._flags, self.cwd
-        sandbox = self._project.settings.config.security.sandbox
-        shell = SessionShell(root, writable=flags.write or flags.yolo, sandbox=sandbox)
+        security = self._project.settings.config.security
+        readable = ("/",) if flags.yolo else security.sandbox_readable
+        shell = SessionShell(root, writable=flags.write or flags.yolo, sandbox=security.sandbox, readable=readable)
         workspace = SessionWorkspace(root, shell, read_anywhere=flags.yolo)
         workspace.grant_folders(self._directories())
         return workspace

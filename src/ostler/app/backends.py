@@ -14,7 +14,7 @@ from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.backends.engine.plugins.validation import no_changed_files
 from ostler.core.errors import UsageError
-from ostler.core.protocols import Backend, ToolRunner, Workspace
+from ostler.core.protocols import Backend, Session, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest
 from ostler.models.model_choice import ModelAnnouncer, ModelChoice
 from ostler.session.session import Spawner
@@ -35,7 +35,7 @@ class BackendKind(msgspec.Struct, frozen=True):
     `runs_own_tools` as there. With `has_own_history`, a resumed session needs the same backend. With `takes_model`, the
     model flags replace the options of a resumed session. With `uses_zero_settings`, `connection` replaces parts of the
     settings. With `is_elsewhere` another machine asks for the calls: it is offered more tools, and may delete nothing
-    unless the user's settings allow it.
+    unless the user's settings allow it. `title` is what messages call it, if that is not its name.
     """
 
     runs_own_tools: bool = False
@@ -43,12 +43,13 @@ class BackendKind(msgspec.Struct, frozen=True):
     takes_model: bool = False
     uses_zero_settings: bool = False
     is_elsewhere: bool = False
+    title: str = ""
 
 
 _KINDS = {
     "engine": BackendKind(takes_model=True),
     "acp": BackendKind(runs_own_tools=True, has_own_history=True),
-    ZERO: BackendKind(has_own_history=True, uses_zero_settings=True),
+    ZERO: BackendKind(has_own_history=True, uses_zero_settings=True, title="Agent Zero"),
     REMOTE: BackendKind(has_own_history=True, takes_model=True, is_elsewhere=True),
 }
 
@@ -56,6 +57,13 @@ _KINDS = {
 def backend_kind(name: str) -> BackendKind:
     """Return the traits of a backend by its name, such as `engine` or `acp:NAME`."""
     return _KINDS.get(name.partition(":")[0], BackendKind())
+
+
+def on_server(backend: str, session_id: str) -> str:
+    """Return the name of a server's backend with one of the server's sessions."""
+    from ostler.backends.remote.server import SESSIONS
+
+    return f"{backend if ':' in backend else f'{backend}:'}{SESSIONS}/{session_id}"
 
 
 class SessionDraft(msgspec.Struct):
@@ -73,12 +81,16 @@ class SessionDraft(msgspec.Struct):
 
 
 class MadeBackend(msgspec.Struct, frozen=True):
-    """A backend with its name and the tools that it uses. `texts`: the conversation is not stored on this machine."""
+    """A backend with its name and the tools that it uses.
+
+    `texts`: the conversation is not stored on this machine. `on_open` gets the opened session.
+    """
 
     name: str
     backend: Backend
     tools: ToolRunner
     texts: "ConversationTexts | None" = None
+    on_open: Callable[[Session], None] | None = None
 
 
 class BackendMaker:
@@ -123,7 +135,7 @@ class BackendMaker:
             changed_files = draft.undo.changed_files if draft.undo else no_changed_files
             parts = (draft.project, draft.request, draft.options, draft.tools)
             remote = await make_remote_parts(*parts, changed_files)
-            return MadeBackend(remote.name, remote.backend, draft.tools, remote.texts)
+            return MadeBackend(remote.name, remote.backend, draft.tools, remote.texts, remote.backend.share_requests)
         if name == "none":
             from ostler.backends.none import NoBackend
 
@@ -142,7 +154,7 @@ class BackendMaker:
     def _make_zero(self, draft: SessionDraft, workspace: Workspace) -> MadeBackend:
         from ostler.app.zero_backend import ZeroParts
 
-        parts = ZeroParts(draft.project, draft.request, workspace, draft.access, self._notify)
+        parts = ZeroParts(draft.project, draft.request, workspace, draft.access, draft.options)
         return MadeBackend(ZERO, parts.backend, parts.tools)
 
     async def _make_engine(self, draft: SessionDraft) -> Backend:

@@ -182,10 +182,13 @@ class LocalCommandServices:
     async def fork(self, session_id: str, seq: int) -> str:
         return await self._with_admin(lambda admin: admin.fork(session_id, seq))
 
-    async def export(self, session_id: str, output: str) -> str:
-        file = Path(os.path.expanduser(output or f"ostler-{session_id}.md"))
+    async def export(self, session: Session, output: str) -> str:
+        file = Path(os.path.expanduser(output or f"ostler-{session.id}.md"))
         file = file if file.is_absolute() else self._cwd / file
-        await self._with_admin(lambda admin: list(admin.export(session_id, None, str(file), redact=True)))
+        records = session.records()
+        await self._with_admin(
+            lambda admin: list(admin.export(session.id, None, str(file), redact=True, opened=records))
+        )
         return str(file)
 
     async def _with_admin(self, work: "Callable[[SessionAdmin], T]") -> T:

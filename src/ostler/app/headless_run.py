@@ -92,6 +92,6 @@ class HeadlessRun(msgspec.Struct, frozen=True):
             self.options,
             project.agents,
             agent,
-            external_agent=info.agent_name if info.runs_own_tools or kind.has_own_history else "",
+            external_agent=kind.title or info.agent_name if info.runs_own_tools or kind.has_own_history else "",
             has_shell=not kind.uses_zero_settings or settings.config.security.allow_shell is True,
         )

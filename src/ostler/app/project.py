@@ -20,6 +20,7 @@ from ostler.settings.grants import ProjectGrants
 from ostler.settings.home import project_id
 from ostler.settings.known_secrets import secrets_in_use
 from ostler.settings.project_paths import project_folder, project_grants, workspace_path
+from ostler.text.secret_masker import SecretMasker
 
 if TYPE_CHECKING:
     from ostler.hooks.hook_runner import HookRunner
@@ -124,6 +125,10 @@ class Project:
     def mask(self, *extra_secrets: str) -> MaskSecrets:
         """Return a function that masks the secrets in use."""
         return make_mask(secrets_in_use(self.settings, os.environ, *extra_secrets))
+
+    def secret_masker(self) -> SecretMasker:
+        """Return what masks the secrets in use in text that is no event."""
+        return SecretMasker(secrets_in_use(self.settings, os.environ))
 
     def report_problems(self, notify: Callable[[str], None]) -> None:
         """Report what is wrong in the settings and definitions, and what waits for trust."""

@@ -9,20 +9,19 @@ import msgspec
 from ostler import __version__
 from ostler.app.backends import REMOTE
 from ostler.app.project import Project
-from ostler.app.server_login import KnownServer, open_server
 from ostler.app.tool_host import open_credentials
 from ostler.backends.remote.backend import RemoteBackend
 from ostler.backends.remote.plan import RemotePlan
 from ostler.backends.remote.server import SESSIONS, RemoteServer, ServerAddress, parse_server_url
 from ostler.core.protocols import ToolRunner
 from ostler.core.sessions import OpenSessionRequest
+from ostler.credentials.server_login import KnownServer, open_server
 from ostler.credentials.server_logins import ServerLogins
 from ostler.journal.call_journal import ConversationTexts
 from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.settings.run_options import RunOptions
-from ostler.wire.frames_shared import HostInfo, RemoteWorkspace, WorkspaceSection
+from ostler.wire.frames_shared import RemoteWorkspace, WorkspaceSection
 
-HOST_ID_FILE = "tool_host_id"
 MAX_SECTIONS_BYTES = 1_000_000
 MAX_AGENTS_BYTES = 500_000
 
@@ -48,11 +47,13 @@ async def make_remote_parts(
     texts = ConversationTexts()
     plan = RemotePlan(
         __version__,
-        HostInfo(_host_id(project, options), socket.gethostname() or "this machine"),
+        socket.gethostname() or "this machine",
         tools.specs,
         lambda: describe_workspace(project),
         options.model.get("model", ""),
         address.session_id,
+        options.take_tools,
+        project.settings.config.security.shared_approvals,
         restore=texts.restore,
         checks=FolderChecks(project, changed_files) if project.settings.config.validation.enabled else None,
     )
@@ -84,28 +85,13 @@ class FolderChecks:
 async def _find(target: str) -> tuple[KnownServer, ServerAddress]:
     """Return the server with its login, and its address with the session that a URL may name."""
     logins = ServerLogins(open_credentials())
-    if SESSIONS not in target:
-        known = await open_server(target, logins, os.environ)
-        return known, ServerAddress(known.origin, unix=known.unix)
+    if "://" not in target or SESSIONS not in target:
+        server, _, session_id = target.partition(f"{SESSIONS}/")
+        known = await open_server(server, logins, os.environ)
+        return known, ServerAddress(known.origin, session_id=session_id, unix=known.unix)
     address = parse_server_url(target)
     known = await open_server(f"{address.origin.scheme}://{address.origin.address}", logins, os.environ)
     return known, address
-
-
-def _host_id(project: Project, options: RunOptions) -> str:
-    """Return the id of this machine and folder, which stays the same when the client starts again."""
-    if options.ephemeral:
-        return os.urandom(12).hex()
-    file = project.data_folder() / HOST_ID_FILE
-    try:
-        if stored := file.read_text("utf-8").strip()[:64]:
-            return stored
-    except (OSError, UnicodeDecodeError):
-        pass
-    host_id = os.urandom(12).hex()
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file.write_text(f"{host_id}\n", "utf-8")
-    return host_id
 
 
 def describe_workspace(project: Project) -> RemoteWorkspace:

@@ -3,27 +3,28 @@
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
 from ostler import __version__
 from ostler.app.project import FolderElsewhere
-from ostler.app.server_access import AccessOptions, ServerAccess
-from ostler.app.server_storage import open_audit_log, open_database, writing_log
+from ostler.app.server_storage import ServerPlace, open_audit_log, open_database, store_address, writing_log
 from ostler.app.session_manager import LocalSessionManager
 from ostler.app.tool_host import builtin_tools
+from ostler.core.accounts import UserLimits
 from ostler.core.errors import UsageError
-from ostler.core.protocols import Journal, Session, ToolRunner, Workspace
+from ostler.core.protocols import Journal, Session, Tool, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
 from ostler.core.store import HostedSessions, HostedStore
 from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.hub import ServerParts
 from ostler.frontends.server.hubs import PROJECT, SessionHubs
 from ostler.frontends.server.listening import ListenOptions, check_listening, split_address
+from ostler.frontends.server.server_access import AccessOptions, ServerAccess
 from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.knowledge.trusted_settings import load_settings
@@ -70,19 +71,6 @@ class AnyFolderStore:
         self._store.delete(session_id)
 
 
-class NoTools:
-    """A `ToolRunner` without tools, for a plain chat."""
-
-    async def open(self, context: object) -> None: ...
-
-    def specs(self) -> Sequence[object]:
-        return ()
-
-    async def run(self, call: object, context: object) -> None: ...
-
-    async def aclose(self) -> None: ...
-
-
 class SessionOpener:
     """Opens the sessions of all users with the server's model."""
 
@@ -103,13 +91,16 @@ class SessionOpener:
     async def open_chat(self, owner: str) -> Session:
         manager = LocalSessionManager(msgspec.structs.replace(self._options, ephemeral=True), notify, self._model)
         request = OpenSessionRequest("/", interactive=False)
-        return await manager.open(request, tools=cast(ToolRunner, NoTools()))
+        return await manager.open(request, tools=_tools_without_workspace(()))
 
     def session_tools(self) -> ToolRunner:
-        """Return the tools that act on the session. None of them uses a workspace."""
-        workspace = cast(Workspace, None)
-        tools = [tool for tool in (*builtin_tools(self._settings), TaskTool()) if tool.spec.runs_in == "session"]
-        return LocalToolHost(tools, workspace, place="session")
+        """Return the tools that act on the session."""
+        all_tools = (*builtin_tools(self._settings), TaskTool())
+        return _tools_without_workspace([tool for tool in all_tools if tool.spec.runs_in == "session"])
+
+
+def _tools_without_workspace(tools: Sequence[Tool[Any]]) -> ToolRunner:
+    return LocalToolHost(tools, cast(Workspace, None), place="session")
 
 
 def _prompt_sections(root: str, workspace: RemoteWorkspace | None) -> list[PromptSection]:
@@ -120,7 +111,7 @@ def _prompt_sections(root: str, workspace: RemoteWorkspace | None) -> list[Promp
 
 
 def _agents(workspace: RemoteWorkspace | None) -> dict[str, AgentDefinition]:
-    """Return the client's agents that can be read. What they may do is decided on the client, call by call."""
+    """Return the client's agents that can be read. The client decides each of their calls."""
     agents: dict[str, AgentDefinition] = {}
     for data in workspace.agents if workspace else ():
         with suppress(msgspec.ValidationError):
@@ -130,14 +121,19 @@ def _agents(workspace: RemoteWorkspace | None) -> dict[str, AgentDefinition]:
 
 
 def make_hubs(
-    options: RunOptions, model: ModelChoice, sessions: HostedSessions, settings: Settings, config: ServingConfig
+    options: RunOptions,
+    model: ModelChoice,
+    sessions: HostedSessions,
+    settings: Settings,
+    config: ServingConfig,
+    limits: Callable[[str], UserLimits] = lambda user: UserLimits(),
 ) -> SessionHubs:
     """Return the sessions of a server."""
     allowed = settings.config.server.models
     opener = SessionOpener(options, limit_models(model, allowed) if allowed else model, sessions, settings)
     names = allowed or tuple(candidate.entry.name for candidate in list_candidates(settings))
     parts = ServerParts(config, opener.open, opener.open_chat, __version__, opener.session_tools, names)
-    return SessionHubs(sessions, parts)
+    return SessionHubs(sessions, parts, limits)
 
 
 def limit_models(model: ModelChoice, names: Sequence[str]) -> ModelChoice:
@@ -199,9 +195,13 @@ async def _serve(options: RunOptions, serve: ServeOptions) -> int:
     database = open_database(path)
     try:
         with writing_log(settings, path, options.model.get("api_key", "")):
-            access = ServerAccess(access_plan, SqliteAccounts(database), open_audit_log(path))
+            accounts, sessions = SqliteAccounts(database), SqliteSessions(database)
+            access = ServerAccess(access_plan, accounts, open_audit_log(path))
             try:
-                hubs = make_hubs(options, model, SqliteSessions(database), settings, serving_config(serve, settings))
+                if access.url:
+                    store_address(ServerPlace(access.url, access.port, access.fingerprint), path)
+                config = serving_config(serve, settings)
+                hubs = make_hubs(options, model, sessions, settings, config, accounts.limits)
                 return await _serve_sessions(hubs, access, model.description)
             finally:
                 access.close()

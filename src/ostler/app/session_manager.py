@@ -11,17 +11,19 @@ import msgspec
 from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.access.session_policy import make_policy
-from ostler.app.backends import BackendMaker, MadeBackend, SessionDraft, backend_kind
+from ostler.app.backends import BackendMaker, MadeBackend, SessionDraft, backend_kind, on_server
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
 from ostler.app.project import NOTHING_ELSEWHERE, FolderElsewhere, Project
 from ostler.app.tool_host import make_mcp_source, make_tool_host
 from ostler.app.workspace import make_workspace
 from ostler.backends.engine.plugins.budget import Budget
+from ostler.core.errors import UsageError
 from ostler.core.protocols import Backend, HasChildTools, Journal, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
 from ostler.models.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.session.session import LocalSession, Spawner
+from ostler.settings.env_layers import unknown_zero_variables
 from ostler.settings.home import find_home
 from ostler.settings.run_options import RunOptions
 from ostler.storage.session_stores import EphemeralStore, FileStore
@@ -72,11 +74,14 @@ class LocalSessionManager:
         """Open a session. With `tools` its files are elsewhere, and no folder on this machine is read."""
         project = Project.elsewhere(request.cwd, self._elsewhere) if tools else await self._load_project(request.cwd)
         store = self._store_for(project)
-        session_id = store.find(project.id, request.resume) if request.resume else ""
+        session_id = self._find(project, store, request)
         request = self._with_backend(request, store, session_id)
+        if request.resume and not session_id:
+            request = msgspec.structs.replace(request, backend=on_server(request.backend, request.resume), resume="")
         if backend_kind(request.backend).uses_zero_settings and project.folder:
             project = project.for_agent_zero()
-            for note in project.settings.zero_notes:
+            unknown = [f"${name} is not supported" for name in unknown_zero_variables(os.environ)]
+            for note in (*project.settings.zero_notes, *unknown):
                 self._notify(note)
         if tools is None and workspace is None:
             workspace = make_workspace(project, self._options, interactive=request.interactive)
@@ -95,8 +100,11 @@ class LocalSessionManager:
                 store.open(project.id, store.fork(session_id) if request.fork else session_id), made
             ),
         )
-        options, takeover = self._initial_options(request, session), request.takeover and not request.fork
+        options = self._initial_options(request, session)
+        takeover = (request.takeover or backend_kind(made.name).is_elsewhere) and not request.fork
         await session.open(version=__version__, backend=made.name, options=options, takeover=takeover)
+        if made.on_open:
+            made.on_open(session)
         return session
 
     def _draft(
@@ -158,6 +166,18 @@ class LocalSessionManager:
         if self._options.ephemeral:
             return EphemeralStore()
         return FileStore(project.settings, self._options.model.get("api_key", ""))
+
+    def _find(self, project: Project, store: "Store", request: OpenSessionRequest) -> str:
+        """Return the id of the session to resume, or an empty string: a new one, or one that only the server has."""
+        if not request.resume:
+            return ""
+        try:
+            return store.find(project.id, request.resume)
+        except UsageError:
+            is_remote = backend_kind(request.backend or self._options.backend).is_elsewhere
+            if not is_remote or request.resume == "last" or request.fork:
+                raise
+            return ""
 
     def _with_backend(self, request: OpenSessionRequest, store: "Store", session_id: str) -> OpenSessionRequest:
         """Fill in the backend of the flags, of the resumed session, or the engine, if the request names none."""

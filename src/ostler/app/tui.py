@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +31,8 @@ class FullScreenClient(msgspec.Struct, frozen=True):
     def run(self) -> int:
         """Run until the user exits and return the exit status."""
         if not can_edit_lines():
+            if sys.stdin.isatty() and sys.stdout.isatty():
+                raise UsageError("this terminal has no full screen", hint="use `ostler chat`")
             raise UsageError(
                 "the full-screen client needs a terminal", hint='use `ostler run "…"` in scripts and pipes'
             )

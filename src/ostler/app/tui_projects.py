@@ -5,16 +5,21 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ostler.app.interactive import LazySessionManager
-from ostler.frontends.tui.projects import OpenedProject, StoredState
+from ostler.core.sessions import SessionSummary
+from ostler.frontends.tui.projects import Activity, OpenedProject, StoredState
 from ostler.interaction.services import CommandServices
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.settings.known_secrets import contains_secret
 from ostler.settings.project_paths import project_folder, workspace_path
 from ostler.settings.run_options import RunOptions
+
+if TYPE_CHECKING:
+    from ostler.app.server_sessions import ServerSession
 
 MAX_SESSIONS = 100
 
@@ -67,13 +72,29 @@ class LocalProjects:
         ]
 
     async def backends(self, cwd: str) -> Sequence[str]:
+        from ostler.app.server_sessions import known_servers
         from ostler.knowledge.acp_agents import agent_names
 
         path = workspace_path(cwd)
         settings = load_settings(path, trust=self._options_for(path).trust)
         names = ["engine", *(f"acp:{name}" for name in await asyncio.to_thread(agent_names, path, settings))]
-        has_zero = os.environ.get("AGENTZERO_API_URL") or settings.config.connection.api_url
-        return [*names, "agent_zero"] if has_zero else names
+        if os.environ.get("AGENTZERO_API_URL") or settings.config.connection.api_url:
+            names.append("agent_zero")
+        return [*names, *(f"remote:{name}" for name in await asyncio.to_thread(known_servers, self._options.backend))]
+
+    async def server_sessions(self) -> Sequence[StoredState]:
+        from ostler.app.server_sessions import list_server_sessions
+
+        return [self._server_state(found) for found in await list_server_sessions(self._options.backend)]
+
+    def _server_state(self, found: "ServerSession") -> StoredState:
+        session = found.session
+        cwd = session.workspace_root if os.path.isdir(session.workspace_root) else str(self._root)
+        summary = SessionSummary(session.session_id, cwd, session.title, "", session.updated_at, session.turns)
+        activities: dict[str, Activity] = {"working": "working", "waiting": "waiting"}
+        return StoredState(
+            summary, activities.get(session.activity, "done"), backend=found.backend, server=found.server
+        )
 
     async def make_worktree(self, cwd: str, name: str) -> str:
         from ostler.workspace.worktrees import add_worktree

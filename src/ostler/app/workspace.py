@@ -14,17 +14,31 @@ if TYPE_CHECKING:
 
 def make_workspace(project: Project, options: RunOptions, *, interactive: bool) -> SessionWorkspace:
     """Build the workspace of a session. In a non-interactive one commands can write only with --write."""
-    root, sandbox = project.root, project.settings.config.security.sandbox
-    shell = SessionShell(root, writable=interactive or options.write, sandbox=sandbox)
-    folders = _readable_outside(project.settings)
-    workspace = SessionWorkspace(root, shell, read_anywhere=options.yolo or "" in folders)
-    workspace.grant_folders([folder for folder in folders if folder.startswith("/")])
+    root, settings = project.root, project.settings
+    security, may_write = settings.config.security, interactive or options.write
+    shell = SessionShell(root, writable=may_write, sandbox=security.sandbox, readable=security.sandbox_readable)
+    workspace = SessionWorkspace(root, shell, read_anywhere=reads_anywhere(settings, options))
+    grant_outside_folders(workspace, settings, options)
     return workspace
 
 
-def _readable_outside(settings: Settings) -> list[str]:
-    """Return the outside folders that rules may allow to read; the policy still decides on every call."""
-    rules = (rule for rule in settings.rules() if rule.key == "external_directory" and rule.action != "deny")
+def reads_anywhere(settings: Settings, options: RunOptions) -> bool:
+    """Return whether a flag or a rule may allow file tools to read any folder."""
+    return options.yolo or "" in _folders(settings, "ask", "allow")
+
+
+def grant_outside_folders(workspace: SessionWorkspace, settings: Settings, options: RunOptions) -> None:
+    """Allow reading the folders outside the workspace that rules and flags name."""
+    if options.yolo or "" in _folders(settings, "allow"):
+        workspace.shell.grant_folders(["/"])
+    for action in ("ask", "allow"):
+        folders = [folder for folder in _folders(settings, action) if folder.startswith("/")]
+        workspace.grant_folders(folders, to_commands=action == "allow")
+
+
+def _folders(settings: Settings, *actions: str) -> list[str]:
+    """Return the outside folders whose rules have this action; the policy still decides on every call."""
+    rules = (rule for rule in settings.rules() if rule.key == "external_directory" and rule.action in actions)
     return [pattern_folder(rule.pattern) for rule in rules]
 
 

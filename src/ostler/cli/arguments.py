@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 from typing import Any, NoReturn, get_args
 
 from ostler.core.errors import UsageError
@@ -43,6 +44,12 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
         "a resumed session keeps its backend"
     )
     parser.add_argument("--backend", metavar="NAME", default="", help=text)
+    add_take_tools(parser)
+
+
+def add_take_tools(parser: argparse.ArgumentParser) -> None:
+    text = "run the tools of a server's session on this machine, also if another one runs them now"
+    parser.add_argument("--take-tools", action="store_true", help=text)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -116,6 +123,21 @@ def seconds(text: str) -> float:
     return _positive(text, "number of seconds")
 
 
+def days(text: str) -> float:
+    """Argument type: a number of days, or 0 for no limit."""
+    return 0.0 if re.fullmatch(r"0+(\.0*)?", text) else _positive(text, "number of days, or 0", 36_500)
+
+
+def minutes(text: str) -> float:
+    """Argument type: a positive number of minutes, at most those of a year."""
+    return _positive(text, "number of minutes", 525_600)
+
+
+def limit(text: str) -> int:
+    """Argument type: a whole number of at least 0, where 0 stands for the default."""
+    return 0 if text == "0" else count(text)
+
+
 def count(text: str) -> int:
     """Argument type: an integer of at least 1."""
     try:
@@ -132,13 +154,15 @@ def dollars(text: str) -> float:
     return _positive(text, "amount of US dollars")
 
 
-def _positive(text: str, quantity: str) -> float:
+def _positive(text: str, quantity: str, most: float = 1e9) -> float:
     try:
         value = float(text)
     except ValueError:
         value = 0
-    if not 0 < value < 1e9:
+    if not value > 0:
         raise argparse.ArgumentTypeError(f"{text[:40]} is not a positive {quantity}")
+    if value > most:
+        raise argparse.ArgumentTypeError(f"{text[:40]} is too large; at most {most:.0f} is possible")
     return value
 
 
@@ -169,6 +193,7 @@ def run_options(args: argparse.Namespace) -> RunOptions:
         cwd=args.cwd,
         agent=getattr(args, "agent", ""),
         backend=getattr(args, "backend", ""),
+        take_tools=getattr(args, "take_tools", False),
         model=model_flags(args),
         write=args.write or args.yolo,
         mode=getattr(args, "mode", ""),

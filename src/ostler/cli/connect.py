@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 
-from ostler.cli.arguments import Parser, run_options
+from ostler.cli.arguments import Parser, add_take_tools, run_options
 from ostler.cli.chat import EPILOG, add_chat_options
 from ostler.core.errors import UsageError
 
@@ -24,6 +24,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("-m", "--model", metavar="NAME", help="a model of the server")
     parser.set_defaults(base_url="", api_key="", api_kind="", dialect="", thinking="", explain_cache="")
     add_chat_options(parser)
+    add_take_tools(parser)
     args = parser.parse_args(arguments)
     if args.server and args.unix:
         raise UsageError("a server has either a URL or a Unix socket", hint="use one of them")
@@ -37,10 +38,11 @@ def main(arguments: list[str]) -> int:
 
 async def _log_in(text: str, allow_plain: bool) -> str:
     """Return what names the server. A pairing line, or a URL without a stored login, becomes a stored login first."""
-    from ostler.app.server_login import find_server, log_in, parse_server, server_url
     from ostler.app.tool_host import open_credentials
     from ostler.cli.stdin import read_secret
+    from ostler.credentials.server_login import find_server, log_in
     from ostler.credentials.server_logins import ServerLogins
+    from ostler.http.server_address import parse_server, server_url
     from ostler.text.sanitise import sanitise
 
     logins, url, _, _ = ServerLogins(open_credentials()), *text.partition("/api/agent/sessions/")

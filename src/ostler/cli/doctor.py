@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
 
     paint = Styler(is_colour_enabled(sys.stdout, os.environ))
     if args.what == "sandbox":
-        findings = asyncio.run(check_sandbox())
+        findings = asyncio.run(check_sandbox(args.cwd))
     elif args.what == "model":
         from ostler.doctor.model_check import check_model
 

@@ -44,9 +44,9 @@ def _add_agent_zero(parser: Parser) -> None:
 
 
 def _log_in(args: Namespace) -> int:
-    from ostler.app.server_login import log_in
     from ostler.app.tool_host import open_credentials
     from ostler.cli.stdin import read_secret
+    from ostler.credentials.server_login import log_in
     from ostler.credentials.server_logins import ServerLogins
     from ostler.text.sanitise import sanitise
 
@@ -66,8 +66,8 @@ def _log_in(args: Namespace) -> int:
 
 
 def _log_out(args: Namespace) -> int:
-    from ostler.app.server_login import log_out
     from ostler.app.tool_host import open_credentials
+    from ostler.credentials.server_login import log_out
     from ostler.credentials.server_logins import ServerLogins
 
     result = asyncio.run(log_out(args.url, ServerLogins(open_credentials()), os.environ))
@@ -122,7 +122,8 @@ def delete_key(address: str) -> int:
 
     found = open_credentials().delete(_key_name(address))
     found = open_credentials().delete(CredentialName(LOGIN_SERVICE, address)) or found
-    sys.stdout.write(f"deleted the key of {address}\n" if found else f"there is no key of {address}\n")
+    what = "key or login"
+    sys.stdout.write(f"deleted the {what} of {address}\n" if found else f"there is no {what} of {address}\n")
     return 0
 
 

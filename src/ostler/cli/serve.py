@@ -3,10 +3,10 @@
 import json
 import sys
 
-from ostler.cli.arguments import Parser, add_model, add_turn_limits, add_workspace, model_flags
+from ostler.cli.arguments import Parser, add_model, add_turn_limits, add_workspace, days, model_flags
 
 USAGE = """ostler serve [OPTIONS]
-       ostler serve token issue|list|pair|revoke
+       ostler serve token issue|list|pair|limit|revoke
        ostler serve schema"""
 DESCRIPTION = """Run the agent loop for clients that run the tools on their own machine. `token` manages the tokens of
 users, and `schema` prints the JSON Schema of the messages, which docs/server-protocol.md describes."""
@@ -50,9 +50,9 @@ def _serve(arguments: list[str]) -> int:
     parser.add_argument(
         "--expire",
         metavar="DAYS",
-        type=_days,
+        type=days,
         default=30.0,
-        help="delete sessions not used for this time (default: 30)",
+        help="delete sessions not used for this time; 0 for never (default: 30)",
     )
     add_workspace(parser)
     add_model(parser)
@@ -82,13 +82,6 @@ def _serve(arguments: list[str]) -> int:
         expire_days=args.expire,
     )
     return run_server(run, options)
-
-
-def _days(text: str) -> float:
-    days = float(text)
-    if not 0 < days < 100_000:
-        raise ValueError
-    return days
 
 
 def _schema() -> int:

@@ -2,22 +2,30 @@
 
 import argparse
 import json
-import math
 import sys
 import time
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
+from ostler.cli.arguments import days, limit, minutes
 from ostler.core.accounts import ALL_SCOPES, DAY, AccountToken
 from ostler.core.errors import UsageError
 
 DEFAULT_DAYS = 90.0
+_LIMITS = {
+    "sessions": ("sessions", "sessions in use at once"),
+    "connections": ("connections", "connections at once"),
+    "messages": ("messages_per_minute", "messages per minute"),
+    "tool-calls": ("tool_calls_per_minute", "tool calls of a session per minute"),
+}
 
 
 def add_token_parser(actions: Any) -> None:
     """Add `token` with its subcommands to the subcommands of `ostler serve`."""
     parser = actions.add_parser("token", help="issue, list or revoke the tokens of users")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="issue|list|pair|revoke")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="issue|list|pair|limit|revoke")
     issue = commands.add_parser("issue", help="make a token for a user and print it, once")
     issue.add_argument("user", metavar="USER", help="name of the user, who owns the sessions made with the token")
     scopes = sorted(ALL_SCOPES)
@@ -25,17 +33,24 @@ def add_token_parser(actions: Any) -> None:
         "--scope", action="append", choices=scopes, help="what the token may do; repeatable (default: everything)"
     )
     issue.add_argument(
-        "--days", type=_days, default=DEFAULT_DAYS, help="days until it expires; 0 for never (default: 90)"
+        "--days", type=days, default=DEFAULT_DAYS, help="days until it expires; 0 for never (default: 90)"
     )
     issue.add_argument("--label", default="", help="a note that `list` shows, such as the name of the machine")
     _add_common(issue)
     pair = commands.add_parser("pair", help="print a one-time line with which a client gets a token of a user")
     pair.add_argument("user", metavar="USER", help="name of the user")
-    pair.add_argument("--url", required=True, help="URL under which the client reaches the server")
-    pair.add_argument("--tls-cert", metavar="FILE", default="", help="the server's certificate, if it is a private one")
-    pair.add_argument("--minutes", type=_days, default=10.0, help="how long the line is valid (default: 10)")
+    pair.add_argument("--url", default="", help="URL that the client uses (default: that of the server)")
+    pair.add_argument(
+        "--tls-cert", metavar="FILE", default="", help="private certificate at the URL (default: the server's)"
+    )
+    pair.add_argument("--minutes", type=minutes, default=10.0, help="how long the line is valid (default: 10)")
     _add_common(pair)
     _add_common(commands.add_parser("list", help="list the tokens without their secrets"))
+    limits = commands.add_parser("limit", help="show the limits of a user, or set those that are given")
+    limits.add_argument("user", metavar="USER", help="name of the user")
+    for name, (_, text) in _LIMITS.items():
+        limits.add_argument(f"--{name}", type=limit, metavar="N", help=f"{text}; 0 for the limit of the server")
+    _add_common(limits)
     revoke = commands.add_parser("revoke", help="revoke tokens; open connections are closed within seconds")
     revoke.add_argument("id", metavar="ID", nargs="*", help="id of a token, from `list`")
     revoke.add_argument("--user", metavar="USER", help="revoke all tokens of this user")
@@ -44,7 +59,7 @@ def add_token_parser(actions: Any) -> None:
 
 def run_token(args: argparse.Namespace) -> int:
     """Run the parsed command."""
-    return {"issue": _issue, "list": _list, "pair": _pair, "revoke": _revoke}[args.command](args)
+    return {"issue": _issue, "list": _list, "pair": _pair, "limit": _limit, "revoke": _revoke}[args.command](args)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -52,11 +67,24 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _days(text: str) -> float:
-    days = float(text)
-    if not math.isfinite(days) or days < 0:
-        raise ValueError
-    return days
+def _limit(args: argparse.Namespace) -> int:
+    from ostler.app.server_storage import open_accounts
+
+    values = vars(args)
+    given = {field: values[name.replace("-", "_")] for name, (field, _) in _LIMITS.items()}
+    given = {field: number for field, number in given.items() if number is not None}
+    with open_accounts(args.database) as accounts:
+        limits = msgspec.structs.replace(accounts.limits(args.user), **given)
+        if given:
+            accounts.set_limits(args.user, limits)
+    if given:
+        _audit(args, "limits.changed", user=args.user)
+    if args.json:
+        _print_json(msgspec.structs.asdict(limits))
+        return 0
+    for field, text in _LIMITS.values():
+        sys.stdout.write(f"{text}: {getattr(limits, field) or 'the limit of the server'}\n")
+    return 0
 
 
 def _issue(args: argparse.Namespace) -> int:
@@ -75,13 +103,17 @@ def _issue(args: argparse.Namespace) -> int:
 
 
 def _pair(args: argparse.Namespace) -> int:
-    from ostler.app.server_login import parse_server, server_url
-    from ostler.app.server_storage import open_accounts
+    from ostler.app.server_storage import open_accounts, read_address
     from ostler.frontends.server.listening import certificate_fingerprint
+    from ostler.http.server_address import parse_server, server_url
+    from ostler.settings.schema_services import ServerConfig
     from ostler.wire.pairing import PairingLine
 
-    url = server_url(parse_server(args.url))
-    fingerprint = certificate_fingerprint(args.tls_cert) if args.tls_cert else ""
+    own = read_address(args.database)
+    origin = parse_server(args.url or own.url or f"http://{ServerConfig().bind}")
+    url = server_url(origin)
+    is_own = origin.scheme == "https" and (url == own.url or origin.port == own.port)
+    fingerprint = certificate_fingerprint(args.tls_cert) if args.tls_cert else own.fingerprint if is_own else ""
     with open_accounts(args.database) as accounts:
         code = accounts.open_pairing(args.user, args.minutes * 60, DEFAULT_DAYS * DAY)
     _audit(args, "pairing.opened", user=args.user)
@@ -128,7 +160,7 @@ def _revoke(args: argparse.Namespace) -> int:
         _audit(args, "token.revoked", user=args.user or "", token=token_id)
     if args.json:
         _print_json({"revoked": count, "missing": missing})
-    else:
+    elif count:
         sys.stdout.write(f"{count} {'token' if count == 1 else 'tokens'} revoked\n")
     if missing or not count:
         what = ", ".join(missing) or f"user {args.user}"

@@ -18,6 +18,8 @@ SESSION_HELP = "a session id, a part of it, or `last`"
 def main(arguments: list[str]) -> int:
     """Parse the arguments and run a subcommand."""
     args = _make_parser().parse_args(arguments)
+    if getattr(args, "server", None) is not None:
+        return _list_server(args)
 
     from ostler.storage.session_admin import SessionAdmin
 
@@ -40,7 +42,10 @@ def _make_parser() -> ArgumentParser:
         added.set_defaults(run=globals()[f"_{name}"])
         return added
 
-    _add_scope_options(command("list", "list the sessions of this workspace, newest first", takes_session=False))
+    list_ = command("list", "list the sessions of this workspace, newest first", takes_session=False)
+    _add_scope_options(list_)
+    help = "list your sessions at a server that you are logged in to, by its URL or host (default: the only one)"
+    list_.add_argument("--server", metavar="URL", nargs="?", const="", help=help)
     show = command("show", "print a session with numbered messages")
     show.add_argument("--full", action="store_true", help="print complete tool output")
     show.add_argument("--json", action="store_true", help="print JSON")
@@ -81,6 +86,18 @@ def _list(admin: "SessionAdmin", args: Namespace) -> int:
     if args.json:
         return _write_json([{**msgspec.to_builtins(session.meta), "bytes": session.size} for session in sessions])
     return _write_stdout(format_list(sessions, with_folder=args.all))
+
+
+def _list_server(args: Namespace) -> int:
+    import asyncio
+
+    from ostler.app.server_sessions import list_sessions_of
+    from ostler.cli.sessions_text import format_server_list
+
+    found = asyncio.run(list_sessions_of(args.server.removeprefix("remote:")))[: args.limit]
+    if args.json:
+        return _write_json([{**msgspec.to_builtins(each.session), "backend": each.backend} for each in found])
+    return _write_stdout(format_server_list(found))
 
 
 def _show(admin: "SessionAdmin", args: Namespace) -> int:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ostler.journal.conversation import ConversationMessage
 from ostler.journal.session_index import HIT_END, HIT_START, IndexedSession, SearchHit, UsageRow
@@ -10,6 +10,9 @@ from ostler.journal.session_meta import SessionMeta, format_time
 from ostler.rendering.style import Styler, is_colour_enabled
 from ostler.text.sanitise import sanitise
 from ostler.text.truncate import truncate_lines
+
+if TYPE_CHECKING:
+    from ostler.app.server_sessions import ServerSession
 
 ROLE_LABELS = {"user": "you", "assistant": "ostler", "system": "summary", "tool": "tool"}
 MAX_OUTPUT_LINES = 12
@@ -19,6 +22,21 @@ def format_list(sessions: Sequence[IndexedSession], *, with_folder: bool) -> str
     """Return a line for each session."""
     lines = [f"{_session_line(session, with_folder)}\n" for session in sessions]
     return "".join(lines) or "no sessions yet\n"
+
+
+def format_server_list(sessions: "Sequence[ServerSession]") -> str:
+    """Return two lines for each session of a server: what it is, and the backend that attaches to it."""
+    lines = []
+    for each in sessions:
+        session = each.session
+        turns = f"{session.turns} turn{'s' * (session.turns != 1)}"
+        state = {"waiting": "waiting for you", "working": "working"}.get(session.activity, "done")
+        parts = (session.updated_at[:16].replace("T", " "), f"{turns:>9}", state, session.title)
+        lines += [
+            "  ".join(sanitise(part).replace("\n", " ") for part in parts),
+            f"    --backend {sanitise(each.backend)}",
+        ]
+    return "".join(f"{line.rstrip()}\n" for line in lines) or "no sessions yet\n"
 
 
 def format_hits(hits: Sequence[SearchHit], out: TextIO) -> str:

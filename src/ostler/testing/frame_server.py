@@ -86,7 +86,7 @@ class FrameServer:
         self._seen: set[str] = set()
         self._queue: list[Prompt] = []
         self._turn: asyncio.Task[None] | None = None
-        self._turn_id = ""
+        self._turn_id = self._prompt_id = ""
         self._calls: dict[str, tuple[ToolCall, asyncio.Future[c.ToolResultMessage]]] = {}
         self._so_far: dict[str, str] = {}
         self._server: Server | None = None
@@ -139,7 +139,9 @@ class FrameServer:
 
     def send_text(self, text: str) -> None:
         """Send any text, also one that is not a message."""
-        for connection in self.connections:
+        from websockets.protocol import OPEN
+
+        for connection in [connection for connection in self.connections if connection.protocol.state is OPEN]:
             connection.protocol.send_text(text.encode())
             connection.send_data()
 
@@ -187,6 +189,7 @@ class FrameServer:
 
     async def _run_turn(self, prompt: Prompt) -> None:
         self._turn_id = f"far-turn-{len(self.log) + 1}"
+        self._prompt_id = prompt.id
         turn = ServedTurn(self, self._turn_id, prompt)
         self.emit(e.TurnStarted(turn.id, prompt))
         ended = e.TurnEnded(turn.id, "done")
@@ -198,7 +201,7 @@ class FrameServer:
         except OstlerError as error:
             ended = e.TurnEnded(turn.id, "failed", error.fault)
         finally:
-            self._turn_id = ""
+            self._turn_id = self._prompt_id = ""
             self.emit(ended)
         if self._queue:
             following = self._queue.pop(0)
@@ -269,7 +272,14 @@ class FrameServer:
     def _receive_message(self, frame: c.UserMessageFrame) -> None:
         message_id = frame.client_message_id or os.urandom(4).hex()
         if message_id in self._seen:
-            self.send(s.MessageAccepted(SESSION, message_id, "duplicate"))
+            waiting = [prompt.id for prompt in self._queue]
+            position = waiting.index(message_id) + 1 if message_id in waiting else 0
+            turn_id = self._turn_id if self._prompt_id == message_id else ""
+            self.send(s.MessageAccepted(SESSION, message_id, "duplicate", position, turn_id))
+            return
+        if not (frame.content or frame.blocks):
+            text = "the message is empty"
+            self.send(s.ErrorMessage(SESSION, text, "empty_message", client_message_id=message_id))
             return
         self._seen.add(message_id)
         self.messages.append(frame)

@@ -98,7 +98,8 @@ class QueueWithdraw(Frame, frozen=True, tag="queue.withdraw"):
 class ApprovalRequest(Frame, frozen=True, tag="approval.request"):
     """An approval request or a question. Either `permission` or `question` is set.
 
-    The tool host sends it if other clients may answer; the server passes it on to them, and sends its own.
+    The tool host sends it; the server passes it on to the other clients, and sends its own. With `only_at_host` others
+    may not answer it, and `permission` has only a title.
     """
 
     ask_id: str
@@ -107,6 +108,7 @@ class ApprovalRequest(Frame, frozen=True, tag="approval.request"):
     question: Question | None = None
     once_only: bool = False
     host: HostInfo = HostInfo()
+    only_at_host: bool = False
 
 
 class ApprovalAnswer(Frame, frozen=True, tag="approval.answer"):

@@ -11,18 +11,37 @@ from ostler.wire.frames_shared import ErrorCode
 from ostler.wire.server_frames import ServerFrame
 
 MAX_FRAME_BYTES = 4 * 1024 * 1024
+MARGIN = 64 * 1024  # that a message may grow when it is sent on in another one
+MAX_ID = 128  # characters
 
 
 class FrameError(ValueError):
     """Data that is not a message of the protocol, with the code of the error.
 
-    With `is_known_type` it is a message of a known type with wrong fields; the next one may be valid.
+    With a `header` it is a message of a known type with wrong fields; the next one may be valid.
     """
 
-    def __init__(self, message: str, code: ErrorCode = "bad_message", *, is_known_type: bool = False) -> None:
+    def __init__(self, message: str, code: ErrorCode = "bad_message", header: "FrameHeader | None" = None) -> None:
         super().__init__(message)
         self.code: ErrorCode = code
-        self.is_known_type = is_known_type
+        self.header = header
+
+
+class FrameHeader(msgspec.Struct, rename="camel"):
+    """Type and ids of a message, also of one with other fields that are wrong."""
+
+    type: str
+    tool_call_id: Any = ""
+    client_message_id: Any = ""
+    request_id: Any = ""
+    ask_id: Any = ""
+
+
+def ids_of(message: object) -> dict[str, str]:
+    """Return the ids in a message or header, under their names in `ErrorMessage`."""
+    names = ("tool_call_id", "client_message_id", "request_id", "ask_id")
+    values = ((name, getattr(message, name, "")) for name in names)
+    return {name: value[:MAX_ID] for name, value in values if isinstance(value, str) and value}
 
 
 def encode_frame(frame: ClientFrame | ServerFrame) -> bytes:
@@ -65,10 +84,6 @@ def _server_types() -> frozenset[object]:
     return frozenset(kind.__struct_config__.tag for kind in ServerFrame.__args__)
 
 
-class _TypeOnly(msgspec.Struct):
-    type: str
-
-
 def _decode(decoder: "msgspec.json.Decoder[Any]", data: bytes | str, limit: int, known: frozenset[object]) -> Any:
     if len(data) > limit:
         raise FrameError(f"the message has more than {limit} bytes", "too_large")
@@ -79,15 +94,17 @@ def _decode(decoder: "msgspec.json.Decoder[Any]", data: bytes | str, limit: int,
     except UnicodeDecodeError:
         raise FrameError("the message is not UTF-8") from None
     except msgspec.DecodeError as error:
-        if _type_of(data) in known:
-            raise FrameError(str(error), is_known_type=True) from None
+        header = _read_header(data)
+        if header.type in known:
+            code: ErrorCode = "bad_manifest" if "`$.toolManifest" in str(error) else "bad_message"
+            raise FrameError(str(error), code, header) from None
     return None
 
 
-def _type_of(data: bytes | str) -> str:
-    """Return the type of a message that could not be decoded. Raises `FrameError` if it has none."""
+def _read_header(data: bytes | str) -> FrameHeader:
+    """Return the header of a message that could not be decoded. Raises `FrameError` if it has no type."""
     try:
-        return msgspec.json.decode(data, type=_TypeOnly).type
+        return msgspec.json.decode(data, type=FrameHeader)
     except RecursionError:
         raise FrameError("the message is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

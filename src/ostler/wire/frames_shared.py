@@ -1,6 +1,6 @@
 """Values that messages of the server protocol share: manifest, host, workspace, limits, snapshot."""
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -65,6 +65,15 @@ class CloseCode:
 
 class Frame(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A message, or a value in one. Names are in camel case on the wire; unknown fields are ignored."""
+
+
+T = TypeVar("T")
+
+
+def always_sent(value: T) -> T:
+    """Return a default that is not left out of a message: what is left out counts as empty."""
+    default: T = msgspec.field(default_factory=lambda: value)
+    return default
 
 
 class ManifestTool(Frame, frozen=True):
@@ -194,7 +203,7 @@ class SnapshotMessage(Frame, frozen=True):
 
 
 class SessionSnapshot(Frame, frozen=True):
-    """The conversation as it is now. With `truncated` the oldest messages are left out."""
+    """The current conversation. With `truncated` the oldest messages are left out."""
 
     title: str = ""
     turn_id: str = ""

@@ -48,7 +48,7 @@ REMOTE_EVENTS: Mapping[type[e.KnownEvent], RemoteTreatment] = MappingProxyType(
         e.OptionChanged: "local",  # an echo; the value is also in `InfoChanged`
         e.Steered: "local",
         e.Delivered: "adopt",
-        e.Queued: "local",
+        e.Queued: "adopt",
         e.Notice: "adopt",
         e.Waiting: "adopt",
         e.Retrying: "adopt",
@@ -67,19 +67,20 @@ REMOTE_EVENTS: Mapping[type[e.KnownEvent], RemoteTreatment] = MappingProxyType(
     }
 )
 
-ChangeTreatment = Literal["send", "local", "positions"]
+ChangeTreatment = Literal["send", "local", "positions", "connection"]
 
 # `send`: passed to the server. `local`: done by the client's session alone. `positions`: sent with the number of the
-# server's record instead of the client's.
+# server's record instead of the client's. `connection`: the client connects to the server in another role.
 CHANGES: Mapping[type[s.SessionChange], ChangeTreatment] = MappingProxyType(
     {
         s.Steer: "send",
-        s.SetQueue: "local",
+        s.SetQueue: "send",  # as messages that wait, and messages that are withdrawn
         s.SetOption: "send",
         s.Compact: "send",
         s.Revert: "positions",
         s.Rename: "send",
         s.RevokeRule: "local",
+        s.TakeTools: "connection",
     }
 )
 

@@ -7,6 +7,7 @@ import msgspec
 from ostler.core.permission import Rule
 from ostler.wire.client_frames import ApprovalAnswer, ApprovalRequest, ApprovalResolved
 from ostler.wire.frames_shared import (
+    PROTOCOL_VERSION,
     ErrorCode,
     Feature,
     Frame,
@@ -15,6 +16,7 @@ from ostler.wire.frames_shared import (
     ServerLimits,
     SessionSnapshot,
     TurnMetadata,
+    always_sent,
 )
 
 
@@ -27,16 +29,18 @@ class SessionCreated(Frame, frozen=True, tag="session.created"):
     session_id: str
     epoch: str = ""
     seq: int = 0
-    protocol: int = 1
+    protocol: int = always_sent(PROTOCOL_VERSION)
     server_version: str = ""
     features: tuple[str, ...] = ()
-    role: Literal["host", "viewer"] = "host"
+    role: Literal["host", "viewer"] = always_sent("host")
     host: HostInfo = HostInfo()
     host_connected: bool = False
     turn_id: str = ""
     resumed: bool = False
     session_tools: tuple[str, ...] = ()
     limits: ServerLimits = ServerLimits()
+    title: str = ""
+    model: str = ""
 
 
 class AssistantDelta(Frame, frozen=True, tag="assistant.delta"):
@@ -76,7 +80,7 @@ class ToolCallMessage(Frame, frozen=True, tag="tool.call"):
     trace_id: str = ""
     host: HostInfo = HostInfo()
     rules: tuple[tuple[Rule, ...], ...] = ()
-    origin: Literal["model", "validation"] = "model"
+    origin: Literal["model", "validation"] = always_sent("model")
 
 
 class ErrorMessage(Frame, frozen=True, tag="error"):
@@ -84,7 +88,7 @@ class ErrorMessage(Frame, frozen=True, tag="error"):
 
     session_id: str
     message: str
-    code: ErrorCode = "internal"
+    code: ErrorCode = always_sent("internal")
     retry_after: float | None = None
     tool_call_id: str = ""
     client_message_id: str = ""

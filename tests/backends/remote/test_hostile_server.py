@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from ostler.backends.remote import backend as remote_backend
+from ostler.backends.remote import turns as remote_turns
 from ostler.backends.remote.host_calls import MAX_CALLS, MAX_OPEN_CALLS, MAX_REFUSED
 from ostler.backends.remote.project_checks import ProjectChecks
 from ostler.core.events import (
@@ -34,7 +35,7 @@ NO_ANSWERS = type(ASK_ALL)(rules=ASK_ALL.rules, interactive=False)
 
 
 def call_frame(server, call_id, name="probe", session=SESSION, **arguments):
-    return ToolCallMessage(session, call_id, name, arguments, len(server.log), server.epoch, host=HostInfo("host-1"))
+    return ToolCallMessage(session, call_id, name, arguments, len(server.log), server.epoch, host=HostInfo("session-1"))
 
 
 async def until(condition):
@@ -348,3 +349,57 @@ async def test_request_for_checks_is_answered_without_a_record(connect):
         await run_turn(connected.session, "go")
         assert connected.results()["call-1"].data == {"commands": []}
         assert not [event for event in connected.session.events() if isinstance(event, ToolStarted)]
+
+
+@pytest.mark.parametrize("ends", [False, True])
+async def test_turns_of_the_server_reset_no_limit(connect, monkeypatch, ends):
+    monkeypatch.setattr(remote_turns, "MAX_SHOWN", 3)
+
+    async def act(turn):
+        server = turn._server
+        for number in range(4 * MAX_REFUSED):
+            if number % 100 == 0:
+                server.emit(TurnStarted(f"other-{number}", make_prompt("mine", f"other-{number}")))
+            server.send(call_frame(server, f"call-{number}", "rm"))
+            if ends and number % 100 == 99:
+                server.emit(TurnEnded(f"other-{number - 99}", "done"))
+            await asyncio.sleep(0)
+        await asyncio.Event().wait()
+
+    async with connect(act) as connected:
+        _, ended = await run_turn(connected.session, "go")
+        assert ended.reason == "failed" and "without end" in ended.fault.message
+        assert len(connected.server.results) <= MAX_REFUSED + 1
+        others = [event for event in connected.session.events() if isinstance(event, Notice) and "asked" in event.text]
+        assert len(others) == 3
+
+
+async def test_log_without_end_is_noticed_also_if_the_server_starts_turns_in_it(connect, monkeypatch):
+    monkeypatch.setattr(remote_backend, "MAX_TURN_BYTES", 1_000_000)
+
+    async def act(turn):
+        while True:
+            turn._server.emit(Notice("info", "x" * 10_000))
+            turn._server.emit(TurnStarted("other", make_prompt("mine", "other")))
+            await asyncio.sleep(0)
+
+    async with connect(act) as connected:
+        _, ended = await run_turn(connected.session, "go")
+        assert ended.reason == "failed" and "MiB of events" in ended.fault.message
+
+
+async def test_turns_that_the_server_starts_here_wait_if_there_are_too_many(connect, monkeypatch):
+    monkeypatch.setattr(remote_turns, "TURNS_PER_MINUTE", 5)
+
+    def started(session):
+        return [event for event in session.events() if isinstance(event, TurnStarted)]
+
+    async with connect() as connected:
+        server = connected.server
+        for number in range(200):
+            server.emit(TurnStarted(f"turn-{number}", make_prompt("do as I say", f"far-{number}")))
+            server.emit(TurnEnded(f"turn-{number}", "done"))
+        server.send(ErrorMessage(SESSION, "sent after them", "busy"))
+        await until(lambda: any(isinstance(event, Notice) for event in connected.session.events()))
+        await until(lambda: len(started(connected.session)) == 5)
+        assert connected.session.turn is None or len(started(connected.session)) == 5

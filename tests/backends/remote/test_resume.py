@@ -14,7 +14,7 @@ from ostler.journal.memory_journal import MemoryJournal
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.frame_server import FrameServer
 from ostler.testing.session_fixture import make_prompt, open_test_session, run_turn
-from ostler.wire.frames_shared import SessionSnapshot, SnapshotMessage
+from ostler.wire.frames_shared import PROJECT_CHECKS, SessionSnapshot, SnapshotMessage
 from ostler.wire.server_frames import Resync
 from ostler.workspace.local_workspace import LocalWorkspace
 
@@ -251,4 +251,106 @@ async def test_message_that_was_taken_before_a_crash_is_not_shown_twice(tmp_path
         server.emit(MessageDone(Message("later", (TextContent("more"),))))
         await until(lambda: "more" in texts(second))
         assert texts(second) == ["only once", "more"]
+        await second.aclose()
+
+
+async def test_turn_of_a_killed_client_is_one_turn_for_the_next_process(tmp_path):
+    """The next process continues the turn: nothing is shown as cancelled, and nothing twice."""
+    hold = asyncio.Event()
+
+    async def act(turn):
+        turn.say("first ")
+        await hold.wait()
+        turn.say("and second")
+
+    workspace = LocalWorkspace(str(tmp_path))
+    async with FrameServer([act]) as server:
+        journal = await killed_in_turn(server, workspace)
+        again = MemoryJournal("session-1", journal.envelopes)
+        second = await open_test_session(make_backend(server, []), [], workspace, journal=again, takeover=True)
+        hold.set()
+        assert (await asyncio.wait_for(second.turn.wait(), 20)).reason == "done"
+        kinds = [type(e).__name__ for e in second.events() if isinstance(e, TurnStarted | TurnEnded | MessageDone)]
+        assert kinds == ["TurnStarted", "MessageDone", "TurnEnded"]
+        assert texts(second) == ["first and second"]
+        await second.aclose()
+
+
+@pytest.mark.parametrize("ends", ["while nobody is connected", "never arrives"])
+async def test_turn_that_was_interrupted_before_its_start_was_saved(tmp_path, ends):
+    """Only the message is known: the server says what became of it."""
+
+    async def act(turn):
+        turn.say("all of it")
+
+    workspace = LocalWorkspace(str(tmp_path))
+    async with FrameServer([act]) as server:
+        if ends == "never arrives":
+            server._receive_message = lambda frame: None
+        first = await open_test_session(make_backend(server, []), [], workspace)
+        turn = first.start(make_prompt("go"))
+        await until(lambda: first._backend._position.message)
+        journal = MemoryJournal("session-1", first._journal.envelopes)
+        if ends == "never arrives":
+            del server._receive_message
+            server._seen.clear()
+        else:
+            await turn.wait()
+        first._backend._stream._websocket.send = lambda text: None
+        await first.aclose()
+        second = await open_test_session(make_backend(server, []), [], workspace, journal=journal, takeover=True)
+        await until(lambda: second.turn is None)
+        reasons = [event.reason for event in second.events() if isinstance(event, TurnEnded)]
+        assert (*reasons, texts(second)) == (("cancelled", []) if ends == "never arrives" else ("done", ["all of it"]))
+        await second.aclose()
+
+
+async def killed_in_turn(server, workspace):
+    """Let a client start a turn, and cut it off in the middle. Return its journal."""
+    first = await open_test_session(make_backend(server, []), [], workspace)
+    first.start(make_prompt("go"))
+    await until(lambda: first._backend._position.turn)
+    journal = MemoryJournal("session-1", first._journal.envelopes)
+    first._backend._stream._websocket.send = lambda text: None
+    await first.aclose()
+    return journal
+
+
+class FolderChecks:
+    seconds = 60.0
+
+    async def find(self, edited, *, others):
+        return ["make test"] if edited or others else []
+
+    async def forget_changes(self):
+        pass
+
+
+async def test_edits_of_a_killed_client_are_checked_by_the_next_process(tmp_path):
+    hold, named = asyncio.Event(), []
+
+    async def act(turn):
+        await turn.call(ToolCall("call-1", "probe", {}))
+        await hold.wait()
+        check = ToolCall("ask-1", PROJECT_CHECKS, {}, origin="validation")
+        await turn._server.run_call(check)
+        named.extend(result.data for result in turn._server.results if result.tool_call_id == "ask-1")
+
+    workspace, tool = LocalWorkspace(str(tmp_path)), FakeTool("probe")
+    async with FrameServer([act]) as server:
+
+        def backend():
+            return make_backend(server, [tool.spec], checks=FolderChecks())
+
+        first = await open_test_session(backend(), [tool], workspace)
+        first.start(make_prompt("go"))
+        await until(lambda: server.results and not first._backend._calls._running)
+        journal = MemoryJournal("session-1", first._journal.envelopes)
+        first._backend._stream._websocket.send = lambda text: None
+        await first.aclose()
+        second = await open_test_session(backend(), [tool], workspace, journal=journal, takeover=True)
+        hold.set()
+        await until(lambda: second.turn is None)
+        assert named == [{"commands": ["make test"], "seconds": 60.0}]
+        assert len(tool.runs) == 1
         await second.aclose()

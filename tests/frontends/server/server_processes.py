@@ -71,11 +71,11 @@ class ServerProcess:
 class ServerThread:
     """The server in a thread of this process, with the limits that a test needs."""
 
-    def __init__(self, folder, model, models=(), **limits):
+    def __init__(self, folder, model, models=(), tls=("", ""), **limits):
         self.database = SqliteDatabase(folder / "server.db")
         self.accounts = SqliteAccounts(self.database)
         self.config = msgspec.structs.replace(ServingConfig(), **limits)
-        self._folder, self._model, self._models = folder, model, models
+        self._folder, self._model, self._models, self._tls = folder, model, models, tls
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.setblocking(False)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # accepted connections inherit it
@@ -94,12 +94,15 @@ class ServerThread:
         settings.config = msgspec.structs.replace(settings.config, server=ServerConfig(models=self._models))
         flags = {"base_url": self._model.base_url, "model": "scripted"}
         choice = await choose_model(settings, flags, {})
-        self.hubs = make_hubs(options, choice, SqliteSessions(self.database), settings, self.config)
+        self.hubs = make_hubs(
+            options, choice, SqliteSessions(self.database), settings, self.config, self.accounts.limits
+        )
         rules = AccessRules(allowed_hosts("127.0.0.1", self.port))
         audit = AuditLog(LogFile(self._folder / "audit.jsonl", 1_000_000, 1))
         guard = TokenGuard(make_app(self.hubs), self.accounts, rules, audit)
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        await serve_http(guard, self.hubs, [self._listener], self._stop, self._ready.set)
+        files = {"certificate": self._tls[0], "key": self._tls[1]}
+        await serve_http(guard, self.hubs, [self._listener], self._stop, self._ready.set, **files)
 
     @property
     def connections(self):

@@ -1,15 +1,18 @@
 """The guard over real sockets: tokens, scopes, Host, Origin, query strings, revocation, owners and the audit log."""
 
 import http.client
+import socket
 import stat
 
 import pytest
 from tests.frontends.server.guarded_server import ORIGIN
+from tests.frontends.server.server_processes import ServerThread
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from ostler.core.errors import JournalError
 from ostler.core.events import Envelope, SessionOpened
+from ostler.frontends.server import http_server
 from ostler.frontends.server.authentication import AccessRules, _check_headers
 
 pytestmark = pytest.mark.req("SV-5")
@@ -320,3 +323,16 @@ def test_address_that_the_client_connected_to_is_a_valid_host():
     assert _check_headers(mapped, AccessRules(frozenset())) is None
     v6 = {**scope, "headers": [(b"host", b"[2001:db8::1]:8034")], "server": ("2001:db8::1", 8034)}
     assert _check_headers(v6, AccessRules(frozenset())) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"\x16\x03\x01"])
+def test_tls_connection_that_does_not_greet_is_closed(models, certificates, tmp_path, monkeypatch, data):
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.3)
+    with models.playing() as model:
+        server = ServerThread(tmp_path, model, tls=(certificates.path("server.pem"), certificates.path("server.key")))
+        try:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=10) as silent:
+                silent.sendall(data)
+                assert silent.recv(1) == b""
+        finally:
+            server.close()

@@ -80,7 +80,7 @@ def test_queue_and_session_survive_a_restart(models, serve_process):
         (["--bind", "0.0.0.0:0"], "other machines can reach"),
         (["--bind", "nonsense"], "is not HOST:PORT"),
         (["--bind", "127.0.0.1:99999"], "is not HOST:PORT"),
-        (["--expire", "0"], "expire"),
+        (["--expire", "-1"], "expire"),
         (["--no-pairing"], "no valid token"),
     ],
 )

@@ -1,11 +1,16 @@
 """The HTTP routes: sessions of a user, what describes the server, and the deprecated chat."""
 
 import json
+import math
+import socket
 
 import pytest
 from tests.frontends.server.server_client import text_of
 
-from ostler.testing.model_server import status, text
+from ostler.frontends.server.hubs import PROJECT
+from ostler.storage.sqlite_database import SqliteDatabase
+from ostler.storage.sqlite_store import SqliteSessions
+from ostler.testing.model_server import calls, status, text
 
 req = pytest.mark.req
 SESSIONS = "/api/agent/sessions"
@@ -138,15 +143,104 @@ def test_failed_chat_ends_with_an_error(models, serve):
     assert lines[-2] == "data: [ERROR]" and json.loads(lines[0][6:])["type"] == "error"
 
 
+@req("SV-10")
+def test_chat_tells_the_model_that_there_are_no_tools(models, serve):
+    with models.playing(calls([("ls", {})]), text("Hello")) as model:
+        answer = serve(model).client.open("POST", "/api/chat/stream", {"message": "hi"})
+        lines = answer.read().decode().splitlines()
+    assert lines[-2] == "data: [DONE]"
+    assert "there is no tool 'ls'" in model.requests[1].json["messages"][-1]["content"]
+
+
+def unfinished_request(client):
+    """Return a socket on which a request was sent without its whole body."""
+    names = {
+        "Host": f"127.0.0.1:{client.port}",
+        "Content-Type": "application/json",
+        "Content-Length": "9",
+        **client.headers,
+    }
+    head = "".join(f"{name}: {value}\r\n" for name, value in (names | client.headers).items())
+    peer = socket.create_connection(("127.0.0.1", client.port), timeout=20)
+    peer.sendall(f"POST {SESSIONS} HTTP/1.1\r\n{head}\r\n{{".encode())
+    return peer
+
+
+@req("SV-2")
+def test_body_that_does_not_arrive_ends_the_request(models, serve, monkeypatch):
+    monkeypatch.setattr("ostler.frontends.server.http_errors.BODY_SECONDS", 0.05)
+    with models.playing() as model, unfinished_request(serve(model).client) as peer:
+        assert peer.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+@req("SV-9")
+def test_client_that_leaves_during_its_body_is_not_an_error_of_the_server(models, serve, caplog):
+    with models.playing() as model:
+        client = serve(model).client
+        unfinished_request(client).close()
+        for _ in range(3):
+            assert client.request("GET", SESSIONS)[0] == 200
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 @req("SV-2")
 def test_sessions_that_were_not_used_are_deleted(models, serve, monkeypatch):
     monkeypatch.setattr("ostler.frontends.server.hubs.SWEEP_SECONDS", 0.05)
-    monkeypatch.setattr("ostler.frontends.server.hubs.EXPIRE_SECONDS", 0.0)
+    monkeypatch.setattr("ostler.frontends.server.hubs.EXPIRE_SECONDS", math.inf)
     with models.playing(text("one")) as model:
         server = serve(model, expire_days=1e-7, idle_close=0.0)
         with server.client.host() as host:
             host.run_turn("go")
+        monkeypatch.setattr("ostler.frontends.server.hubs.EXPIRE_SECONDS", 0.0)
         for _ in range(400):
             if server.client.request("GET", f"{SESSIONS}/{host.id}")[0] == 404:
                 break
         assert server.client.request("GET", SESSIONS)[1] == {"sessions": []}
+
+
+@req("SV-3", "SV-11")
+def test_session_that_could_not_be_deleted_can_be_used_again(models, serve, tmp_path):
+    with models.playing(text("Hello")) as model:
+        client = serve(model).client
+        session_id = client.create()
+        other = SqliteDatabase(tmp_path / "server-0" / "server.db")  # as another process opens it
+        journal = SqliteSessions(other).of("ada").open(PROJECT, session_id)
+        status, answer = client.request("DELETE", f"/api/agent/sessions/{session_id}")
+        assert (status, answer["code"]) == (409, "busy") and "ostler sessions" not in answer["error"]
+        journal.close()
+        other.close()
+        assert client.request("PATCH", f"/api/agent/sessions/{session_id}", {"title": "kept"})[0] == 200
+        with client.host(session_id) as host:
+            assert text_of(host.run_turn("hi")) == "Hello"
+            assert client.request("DELETE", f"/api/agent/sessions/{session_id}")[0] == 204
+            assert host.closed()[0] == 4404
+
+
+@req("SV-3")
+def test_list_has_nothing_that_may_be_wrong(models, serve):
+    with models.playing() as model:
+        client = serve(model).client
+        with client.host():
+            (listed,) = client.request("GET", "/api/agent/sessions")[1]["sessions"]
+    assert set(listed) == {"sessionId", "title", "workspaceRoot", "createdAt", "updatedAt", "turns", "activity"}
+
+
+@req("SV-3", "TU-9")
+def test_list_says_what_an_open_session_does(models, serve):
+    def activity():
+        return client.request("GET", "/api/agent/sessions")[1]["sessions"][0]["activity"]
+
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
+        client = serve(model).client
+        with client.host() as host, client.viewer(host.id, features=["approvals"]) as viewer:
+            assert activity() == "idle"
+            host.say("go")
+            call = host.wait("tool.call")
+            assert activity() == "working"
+            host.send("approval.request", askId="q1", permission={"title": "list"}, onlyAtHost=True)
+            assert viewer.wait("approval.request")["onlyAtHost"]
+            assert activity() == "waiting"
+            viewer.send("approval.answer", askId="q1", decision={"answer": "allow"})
+            assert viewer.wait("error")["code"] == "forbidden"
+            host.answer(call, "x")
+            host.until_done()

@@ -1,9 +1,12 @@
 """The fallback without WebSocket: the same messages as server-sent events, with POST for the other direction."""
 
+import io
 import json
+import socket
+import time
 
 import pytest
-from tests.frontends.server.server_client import LS, text_of
+from tests.frontends.server.server_client import LS, ServerClient, text_of
 
 from ostler.testing.model_server import calls, text
 
@@ -140,3 +143,71 @@ def test_clients_that_send_no_hello_are_forgotten(models, serve):
             assert b"waiting for hello" in answer.read()  # the stream ends by itself
             code, reply = client.request("POST", f"{path}/messages?connection=p{number}", {"type": "cancel"})
             assert (code, reply["replies"][0]["code"]) == (400, "hello_expected")
+
+
+@req("SV-3")
+def test_refused_host_is_told(models, serve):
+    with models.playing() as model:
+        client = serve(model).client
+        with client.host(host={"id": "a", "name": "laptop"}) as host:
+            path = f"/api/agent/sessions/{host.id}/messages?connection=y"
+            status, answer = client.request("POST", path, {**HELLO, "host": {"id": "b"}})
+            assert status == 400 and answer["accepted"] == 0
+            assert [reply["code"] for reply in answer["replies"]] == ["host_taken"]
+            assert client.request("POST", path, {**HELLO, "host": {"id": "b"}, "takeHost": True})[0] == 202
+            assert host.closed()[0] == 4409
+
+
+@req("SV-3")
+def test_call_with_an_invalid_result_ends(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
+        client = serve(model).client
+        stream = EventStream(client, client.create())
+        stream.post(HELLO, {"type": "user.message", "content": "go"})
+        while (call := stream.receive())["type"] != "tool.call":
+            pass
+        status, answer = stream.post({"type": "tool.result", "toolCallId": call["toolCallId"], "status": "weird"})
+        assert status == 400 and answer["replies"][0]["toolCallId"] == call["toolCallId"]
+        assert text_of(stream.until_done()) == "ok"
+        stream.close()
+
+
+@req("SV-3", "SV-12")
+def test_stream_without_hello_ends_when_the_server_stops_and_nothing_is_printed(models, serve_process):
+    with models.playing() as model:
+        server = serve_process(model)
+        path = f"/api/agent/sessions/{server.client.create()}"
+        waiting = server.client.open("GET", f"{path}/stream")
+        assert waiting.readline().startswith(b": waiting")
+        slow = socket.create_connection(("127.0.0.1", server.port))
+        head = f"POST {path}/messages HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 9\r\n"
+        slow.sendall(f"{head}Authorization: Bearer {server.client.token}\r\n\r\n".encode())
+        assert server.client.request("GET", "/healthz")[0] == 200
+        stderr = server.process.stderr
+        began, server.process.stderr = time.monotonic(), io.StringIO()
+        assert server.stop() == 0
+        assert time.monotonic() - began < 4.5
+        assert waiting.read().replace(b": waiting for hello", b"").strip() == b""
+        assert stderr.read() == ""
+        stderr.close()
+        slow.close()
+
+
+@req("SV-3")
+def test_token_that_can_only_read_watches(models, serve):
+    with models.playing(text("Hello"), text("again")) as model:
+        server = serve(model)
+        reader = ServerClient(server.port, server.accounts.issue("ada", {"read"}).text)
+        with server.client.host() as host:
+            stream = EventStream(reader, host.id)
+            created = stream.receive()
+            assert (created["type"], created["role"]) == ("session.created", "viewer")
+            host.run_turn("go")
+            assert text_of(stream.until_done()) == "Hello"
+            assert stream.post({"type": "cancel"})[0] == 403
+            stream.close()
+            host.run_turn("more")
+            again = EventStream(reader, host.id, Last_Event_ID=stream.last_id)
+            assert again.receive()["resumed"]
+            assert text_of(again.until_done()) == "again"
+            again.close()

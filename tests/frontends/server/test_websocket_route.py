@@ -6,7 +6,14 @@ import pytest
 from tests.frontends.server.server_client import LS, Gate, text_of
 from websockets.exceptions import InvalidStatus
 
+from ostler.core.accounts import UserLimits
+from ostler.core.events import MessageDone, Notice
+from ostler.core.message import Message
+from ostler.core.prompt import ImageContent, TextContent
+from ostler.frontends.server.event_size import fit_event
 from ostler.testing.model_server import calls, drop, status, text
+from ostler.wire.event_codec import decode_event, encode_event
+from ostler.wire.frames import MARGIN, MAX_FRAME_BYTES
 
 req = pytest.mark.req
 TODOS = {"name": "todoread", "description": "Todos.", "inputSchema": {"type": "object"}}
@@ -404,7 +411,7 @@ def test_client_that_floods_the_server_is_closed(models, serve):
     with models.playing() as model:
         host = serve(model, messages_per_minute=5).client.host()
         for _ in range(120):
-            host.send("cancel")
+            host.send("queue.withdraw", clientMessageId="x")
         assert host.closed()[0] == 4429
         assert any(frame.get("retryAfter") for frame in host.frames)
 
@@ -463,3 +470,236 @@ def test_connections_over_a_limit_are_refused_before_they_are_accepted(models, s
             assert caught.value.response.status_code == 429 and words in caught.value.response.body.decode()
             path = f"/api/agent/sessions/{session}"
             assert client.request("GET", f"{path}/stream")[0] == 429
+
+
+@req("SV-2", "SV-7")
+def test_results_and_cancel_are_taken_also_over_the_limit_of_messages(models, serve):
+    many = calls([("ls", {"path": str(number)}) for number in range(30)])
+    with (
+        models.playing(many, many, text("one"), text("two")) as model,
+        serve(model, messages_per_minute=2).client.host() as host,
+    ):
+        frames = host.run_turn("go", clientMessageId="m1")[:-1]
+        assert "error" not in [frame["type"] for frame in frames]
+        host.say("next")
+        host.until_done()
+        host.say("too many", clientMessageId="m3")
+        refused = host.wait("error")
+        assert (refused["code"], refused["clientMessageId"]) == ("rate_limited", "m3") and refused["retryAfter"] > 0
+    assert len(model.requests[1].json["messages"]) > 30
+
+
+@req("SV-2")
+def test_cancel_is_taken_over_the_limit_of_messages(models, serve):
+    with (
+        models.playing(calls([("ls", {"path": "."})])) as model,
+        serve(model, messages_per_minute=1).client.host() as host,
+    ):
+        host.say("go")
+        host.wait("tool.call")
+        host.say("more")
+        assert host.wait("error")["code"] == "rate_limited"
+        host.send("cancel")
+        assert host.wait("assistant.done")["metadata"]["reason"] == "cancelled"
+
+
+@req("SV-2")
+@pytest.mark.parametrize(
+    ("kind", "fields", "name"),
+    [
+        ("user.message", {"content": 7, "clientMessageId": "x"}, "clientMessageId"),
+        ("user.message", {"content": " ", "clientMessageId": "x"}, "clientMessageId"),
+        ("tool.result", {"toolCallId": "x", "status": "weird"}, "toolCallId"),
+        ("tool.result", {"toolCallId": "x"}, "toolCallId"),
+        ("session.change", {"requestId": "x", "change": {"type": "nonsense"}}, "requestId"),
+        ("session.change", {"requestId": "x", "change": {"type": "rename", "title": 5}}, "requestId"),
+        ("approval.answer", {"askId": "x", "decision": 5}, "askId"),
+        ("approval.answer", {"askId": "x"}, "askId"),
+        ("queue.withdraw", {"clientMessageId": "x"}, "clientMessageId"),
+        ("user.message", {"content": "hi", "clientMessageId": "x", "sessionId": "another"}, "clientMessageId"),
+    ],
+)
+def test_error_names_the_message_that_it_refers_to(models, serve, kind, fields, name):
+    with models.playing() as model, serve(model).client.host() as host:
+        host.send(kind, **fields)
+        assert host.wait("error")[name] == "x"
+
+
+@req("SV-2")
+def test_call_with_an_invalid_result_ends(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
+        client = serve(model).client
+        with client.host() as host, client.viewer(host.id) as viewer:
+            host.say("go")
+            call = host.wait("tool.call")
+            viewer.answer(call, "forged", status="weird")
+            assert viewer.wait("error")["code"] == "not_host"
+            host.answer(call, "x", status="weird")
+            error = host.wait("error")
+            assert (error["code"], error["toolCallId"]) == ("bad_message", call["toolCallId"])
+            assert text_of(host.until_done()) == "ok"
+    content = model.requests[1].json["messages"][-1]["content"]
+    assert "outcome is unknown" in content and "weird" in content
+
+
+@req("SV-5")
+def test_limits_of_one_user_replace_those_of_the_server(models, serve):
+    with models.playing() as model:
+        server = serve(model)
+        server.accounts.set_limits("eve", UserLimits(connections=1, messages_per_minute=2))
+        with server.client.host(), server.client.host(), server.client_of("eve").host() as host:
+            with pytest.raises(InvalidStatus) as caught:
+                server.client_of("eve").host()
+            assert caught.value.response.status_code == 429
+            for number in range(3):
+                host.send("queue.withdraw", clientMessageId=str(number))
+            while host.receive().get("code") != "rate_limited":
+                pass
+
+
+@req("SV-2")
+def test_calls_of_a_host_that_went_away_are_shown_with_its_name_until_they_end(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model:
+        client = serve(model, host_wait=1.0).client
+        first = client.host(host={"id": "a", "name": "laptop"})
+        with client.viewer(first.id, features=["host"]) as viewer:
+            first.say("go")
+            first.wait("tool.call")
+            first.socket.close()
+            assert viewer.wait("host.status", connected=False)["waitingCalls"] == 1
+            with client.host(first.id, host={"id": "b", "name": "desktop"}) as second:
+                assert viewer.wait("host.status", connected=True)["host"]["name"] == "desktop"
+                waiting = viewer.wait("host.status", connected=False)
+                assert (waiting["host"]["name"], waiting["waitingCalls"]) == ("laptop", 1) and waiting["secondsLeft"]
+                with client.viewer(first.id, features=["host"]) as late:
+                    assert late.wait("host.status")["host"]["name"] == "laptop"
+                ended = viewer.wait("host.status", connected=False)
+                assert ended["host"]["name"] == "laptop" and not ended.get("waitingCalls")
+                assert text_of(second.until_done()) == "ok"
+    assert "laptop was not connected" in model.requests[1].json["messages"][-1]["content"]
+
+
+@req("SV-2")
+def test_steering_messages_that_the_cancelled_turn_did_not_read_start_the_next_one(models, serve):
+    with (
+        models.playing(calls([("ls", {"path": "."})]), text("one"), text("two"), text("three")) as model,
+        serve(model).client.host(features=["queue"]) as host,
+    ):
+        host.say("first")
+        host.wait("tool.call")
+        for name in ("m5", "m6"):
+            host.say(f"text {name}", clientMessageId=name, delivery="steer")
+            host.wait("message.accepted", status="steered")
+        host.say("text m7", clientMessageId="m7")
+        host.wait("message.accepted", status="queued")
+        host.send("cancel")
+        assert host.wait("assistant.done")["metadata"]["reason"] == "cancelled"
+        assert text_of(host.until_done()) == "one"
+        assert text_of(host.until_done()) == "two"
+        host.say("text m6", clientMessageId="m6")
+        host.wait("message.accepted", status="duplicate")
+        host.run_turn("last")
+    texts = [
+        [m["content"] for m in request.json["messages"] if m["role"] == "user" and "text m" in str(m["content"])]
+        for request in model.requests[1:]
+    ]
+    steered, queued = ["text m5", "text m6"], "text m7"
+    both = [*steered, queued]
+    assert [[str(content)[:7] for content in found] for found in texts] == [steered, both, both]
+
+
+@req("SV-2")
+def test_approval_request_ends_when_its_host_disconnects(models, serve):
+    with models.playing() as model:
+        client = serve(model).client
+        host = client.host(features=["approvals"])
+        with client.viewer(host.id, features=["approvals"]) as viewer:
+            permission = {"title": "run ls", "needs": []}
+            host.send("approval.request", askId="q1", permission=permission)
+            viewer.wait("approval.request", askId="q1")
+            host.cut()
+            viewer.wait("approval.resolved", askId="q1")
+
+
+@req("SV-2")
+def test_only_model_and_thinking_can_be_set(models, serve):
+    with models.playing() as model:
+        client = serve(model).client
+        for name in ("foo", "profile", "mode", "agent"):
+            refused = client.host(options={name: "x"})
+            assert (refused.created["code"], refused.closed()[0]) == ("bad_change", 4400)
+            assert f"'{name}', only model and thinking" in refused.created["message"]
+        with client.host(options={"thinking": "low"}) as host:
+            host.send(
+                "session.change", requestId="1", change={"type": "set_option", "id": "profile", "value": "god_mode"}
+            )
+            assert host.wait("error", requestId="1")["code"] == "bad_change"
+
+
+@req("SV-2")
+def test_what_is_not_empty_is_sent(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model, serve(model).client.host() as host:
+        assert (host.created["role"], host.created["protocol"]) == ("host", 1)
+        assert next(frame for frame in host.run_turn("go") if frame["type"] == "tool.call")["origin"] == "model"
+
+
+@req("SV-2")
+def test_repeated_result_of_a_call_that_is_in_no_record_is_no_error(models, serve):
+    workspace = {"sections": [], "checks": True}
+    edit = {"name": "edit", "description": "Edit.", "kind": "edit", "effects": True, "inputSchema": {"type": "object"}}
+    with (
+        models.playing(calls([("edit", {})]), text("ok"), text("again")) as model,
+        serve(model).client.host(workspace=workspace, tools=[edit]) as host,
+    ):
+        host.say("go")
+        asked = []
+        while (frame := host.receive())["type"] != "assistant.done":
+            if frame["type"] == "tool.call":
+                asked.append(frame)
+                host.answer(frame, "", data={"commands": []})
+        assert asked[-1]["name"] == "ostler.project_checks"
+        host.answer(asked[-1], "", data={"commands": []})
+        assert "error" not in [frame["type"] for frame in host.run_turn("next")]
+
+
+@req("SV-4")
+def test_bytes_of_outputs_count(models, serve):
+    one = calls([("ls", {"path": "."})])
+    with models.playing(one, one, text("ok")) as model, serve(model, bytes_per_minute=1000).client.host() as host:
+        frames = host.run_turn("go", output="x" * 5000)
+    assert [frame["type"] for frame in frames].count("tool.call") == 1
+    assert "more than 1000 bytes per minute" in model.requests[2].json["messages"][-1]["content"]
+
+
+@req("SV-2")
+def test_messages_that_are_sent_on_leave_space_for_more_fields(models, serve):
+    with models.playing(text("ok")) as model, serve(model).client.host(features=["events", "queue"]) as host:
+        host.say("x" * (MAX_FRAME_BYTES - 1000), clientMessageId="m1")
+        error = host.wait("error")
+        assert (error["code"], error["clientMessageId"]) == ("too_large", "m1")
+        host.say("x" * (MAX_FRAME_BYTES - 2 * MARGIN), clientMessageId="m2")
+        assert host.wait("message.accepted")["status"] == "started"
+        host.until_done()
+        assert max(len(json.dumps(frame, ensure_ascii=False).encode()) for frame in host.frames) <= MAX_FRAME_BYTES
+
+
+@req("SV-2")
+@pytest.mark.parametrize("features", [[], ["events"]])
+def test_no_message_of_the_server_is_larger_than_the_limit(models, serve, features):
+    with models.playing(text("ä" * 3_000_000, chunks=12)) as model:
+        with serve(model).client.host(features=features) as host:
+            host.say("go")
+            while (data := host.socket.recv(30)) and '"assistant.done"' not in data[:100]:
+                assert len(data.encode()) <= MAX_FRAME_BYTES
+                host.frames.append(json.loads(data))
+        if not features:
+            assert text_of(host.frames) == "ä" * 3_000_000
+
+
+def test_event_that_is_too_large_is_shortened():
+    image = ImageContent("image/png", b"x" * 3_000_000)
+    message = Message("m", (TextContent("long " * 1_000_000), image))
+    sent = decode_event(fit_event(encode_event(MessageDone(message)), 1_000_000))
+    assert sent.message.id == "m" and sent.message.text.startswith("long long")
+    calls_done = MessageDone(Message("m", tuple(TextContent("x" * 4000) for _ in range(1000))))
+    assert isinstance(decode_event(fit_event(encode_event(calls_done), 1_000_000)), Notice)

@@ -12,7 +12,7 @@ from ostler.backends.remote.stream import ProtocolViolation
 from ostler.backends.remote.written_files import WrittenFiles
 from ostler.core.display import Display
 from ostler.core.errors import OstlerError
-from ostler.core.events import ToolCalled, ToolStarted
+from ostler.core.events import ToolCalled, ToolFinished, ToolStarted
 from ostler.core.protocols import BackendContext
 from ostler.core.tool_aliases import resolve_tool_name
 from ostler.core.tools import ToolCall, ToolResult
@@ -61,11 +61,36 @@ class HostCalls:
     def ran_here(self, call_id: str) -> bool:
         return call_id in self._ran
 
+    def reset_limits(self) -> None:
+        """Count from 0 again. The server must not cause this: a local turn begins, not one of its own."""
+        self._count = self._refused = 0
+
     def begin_turn(self) -> None:
         self._announced.clear()
-        self._count = self._refused = 0
         self.written = WrittenFiles()
         self.checks.begin_turn()
+
+    def restore_turn(self) -> None:
+        """Note what the calls of a turn have changed that an earlier process of this side began."""
+        records = self._context.records()
+        began = max(records.indexes_of(("turn_started",)), default=0)
+        calls: dict[str, ToolCall] = {}
+        for index in records.indexes_of(("tool_called", "tool_finished")):
+            event = records[index].event if index > began else None
+            if isinstance(event, ToolCalled):
+                calls[event.call.id] = event.call
+            elif isinstance(event, ToolFinished) and (call := calls.get(event.result.call_id)):
+                self._ran.add(call.id)
+                self._note_changes(call, event.result)
+
+    def _note_changes(self, call: ToolCall, result: ToolResult) -> tuple[str, ...]:
+        """Note what a call changed, for the checks and the summary. Return the files that it wrote."""
+        written = self.written.add(result)
+        if call.origin == "validation":
+            self.checks.forget_edits()
+        else:
+            self.checks.add_changes(written, others=not written and self._had_effects(call.id))
+        return written
 
     async def end_turn(self) -> None:
         """Stop what still runs; the server does not wait for it any more."""
@@ -74,6 +99,11 @@ class HostCalls:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+    def stop(self) -> None:
+        """Stop what runs, because another machine runs the tools now. The server has ended these calls."""
+        for task in tuple(self._running.values()):
+            task.cancel()
 
     def start(self, message: ToolCallMessage, refusal: str = "") -> None:
         """Run a call and send its result. A call that may not run gets `refusal` or another reason as its result.
@@ -143,6 +173,8 @@ class HostCalls:
         self._send(ToolResultMessage(message.tool_call_id, "", self._session_id, "", "ok", data=data))
 
     async def _run(self, message: ToolCallMessage) -> None:
+        if message.origin == "validation":
+            await self.checks.recall()
         call = ToolCall(message.tool_call_id, message.name, message.arguments, message.origin, message.rules)
         call = msgspec.structs.replace(call, origin=self.checks.origin(call))
         known, began = self._context.records().result(call.id), time.monotonic()
@@ -169,8 +201,11 @@ class HostCalls:
 
     def _had_effects(self, call_id: str) -> bool:
         records = self._context.records()
-        events = (records[index].event for index in records.indexes_of(("tool_started",)))
-        return any(isinstance(e, ToolStarted) and e.call_id == call_id and e.effects for e in events)
+        for index in reversed(range(len(records))):  # from the end, because the call has just run
+            event = records[index].event if records.type_at(index) == "tool_started" else None
+            if isinstance(event, ToolStarted) and event.call_id == call_id:
+                return bool(event.effects)
+        return False
 
     def _log(self, call: ToolCall, result: ToolResult, ms: int, trace: str, written: tuple[str, ...]) -> None:
         level = logging.INFO if result.status == "ok" else logging.WARNING

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ostler.core.events import Event, MessageDone, RemoteCursor, ToolCalled, ToolFinished, UnknownEvent
+from ostler.core.events import Event, MessageDone, RemoteCursor, ToolCalled, ToolFinished, TurnStarted, UnknownEvent
 from ostler.core.message import CallPart, Message
 from ostler.core.protocols import BackendContext
 from ostler.core.tools import CallOrigin, ToolCall
@@ -20,10 +20,13 @@ class LogPosition:
     """How far the log was read. A record is taken once, also if a crash lost the position after it.
 
     `is_copied`: this session is a copy of the one that wrote the position, and has no session on the server yet.
+    `message` and `turn` are the server's ids of the prompt of the local turn, and of the turn while it runs there.
     """
 
     def __init__(self, context: BackendContext, local_id: str) -> None:
         self.session_id = self.epoch = ""
+        self.message = self.turn = ""
+        self.interrupted: TurnStarted | None = None  # the local turn that an earlier process has not ended
         self.seq = 0
         self.is_copied = False
         self._local_id = local_id
@@ -35,10 +38,17 @@ class LogPosition:
     def _load(self, context: BackendContext) -> None:
         records = context.records()
         last = max(records.indexes_of(("far_mark",)), default=-1)
-        if last >= 0 and isinstance(cursor := records[last].event, RemoteCursor):
+        cursor = records[last].event if last >= 0 else None
+        if isinstance(cursor, RemoteCursor):
             self.session_id, _, self.epoch = cursor.epoch.partition(_SEPARATOR)
             self.seq = cursor.seq
             self.is_copied = cursor.session != self._local_id
+        began = max(records.indexes_of(("turn_started",)), default=-1)
+        if began > max(records.indexes_of(("turn_ended",)), default=-1) and not self.is_copied:
+            started = records[began].event
+            self.interrupted = started if isinstance(started, TurnStarted) else None
+            if last > began and isinstance(cursor, RemoteCursor):
+                self.message, self.turn = cursor.message, cursor.turn
         for index in records.indexes_of(("message_done",)):
             if index > last and isinstance(event := records[index].event, MessageDone):
                 self._known_messages.add(event.message.id)
@@ -47,6 +57,11 @@ class LogPosition:
     def resume_point(self) -> ResumePoint:
         return ResumePoint(self.epoch, self.seq)
 
+    def follow(self, message: str, turn: str = "") -> None:
+        """Save which message, and which turn of the server, the local turn belongs to."""
+        self.message, self.turn = message, turn
+        self.save()
+
     def begin(self, session_id: str, epoch: str, seq: int) -> None:
         """Use another log from now on, or another position in it."""
         self.is_copied = False
@@ -54,7 +69,8 @@ class LogPosition:
         self.save()
 
     def save(self) -> None:
-        self._context.emit(RemoteCursor(self._log_name, self.seq, session=self._local_id))
+        cursor = RemoteCursor(self._log_name, self.seq, "", self._local_id, self.message, self.turn)
+        self._context.emit(cursor)
 
     def active_seq(self) -> int | None:
         """Return the position in the server's log after the records that are in effect, or None if it is unknown."""
@@ -71,7 +87,7 @@ class LogPosition:
     def take(self, message: EventMessage) -> Event | None:
         """Return the event of a message, or None if it was taken before or belongs to another log.
 
-        Nothing in it can extend what a call may do here: every call counts as the model's, except checks that this
+        Nothing in it can extend what a call may do here: every call is treated as the model's, except checks that this
         machine named (`origin`).
         """
         if message.epoch != self.epoch:

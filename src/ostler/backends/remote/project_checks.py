@@ -24,7 +24,7 @@ class HostChecks(Protocol):
 class ProjectChecks:
     """The checks of the running turn. The server asks when; which commands are checks is decided here.
 
-    A command counts as a check only if this machine named it in this turn, after edits.
+    A command is a check only if this machine named it in this turn, after edits.
     """
 
     def __init__(self, checks: HostChecks | None) -> None:
@@ -34,6 +34,11 @@ class ProjectChecks:
         self._others = False
         self._commands: set[str] = set()
         self._answers: dict[str, Sequence[str]] = {}
+
+    async def recall(self) -> None:
+        """Name the checks again that an earlier process may have named in this turn."""
+        if self._checks and not self._answers and (self._edited or self._others):
+            self._commands.update(await self._checks.find(list(self._edited), others=self._others))
 
     def begin_turn(self) -> None:
         self._edited, self._unchecked, self._others = {}, {}, False
@@ -59,7 +64,7 @@ class ProjectChecks:
         return {"commands": list(self._answers[request_id]), "seconds": self._checks.seconds}
 
     def origin(self, call: ToolCall) -> CallOrigin:
-        """Return whether a call is a check that this machine named; every other one counts as the model's."""
+        """Return whether a call is a check that this machine named; every other one is treated as the model's."""
         command = call.arguments.get("command")
         is_check = (
             call.tool == CHECK_TOOL
@@ -68,6 +73,10 @@ class ProjectChecks:
             and CHECK_ARGUMENTS.issuperset(call.arguments)
         )
         return "validation" if is_check and call.origin == "validation" else "model"
+
+    def forget_edits(self) -> None:
+        """Note that a check has run after the edits so far."""
+        self._edited, self._unchecked, self._others = {}, {}, False
 
     async def finish_check(self) -> None:
         """Files that a check wrote are not edits."""

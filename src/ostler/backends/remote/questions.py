@@ -23,22 +23,25 @@ class ServerQuestions:
         self._ask = ask
         self._open: dict[str, asyncio.Task[None]] = {}
 
-    def start(self, ask_id: str, question: Question) -> None:
-        """Ask the user. The same question is asked once, and few at a time."""
+    def start(self, ask_id: str, question: Question, on_reply: Callable[[QuestionReply], None] | None = None) -> None:
+        """Ask the user. The same question is asked once, and few at a time. `on_reply` is used instead of sending."""
         if ask_id in self._open or len(self._open) >= MAX_OPEN:
             return
-        task = asyncio.create_task(self._run(ask_id, question), name="question of the server")
+        task = asyncio.create_task(self._run(ask_id, question, on_reply), name="question of the server")
         self._open[ask_id] = task
-        task.add_done_callback(lambda _: self._open.pop(ask_id, None))
 
     def withdraw(self, ask_id: str) -> None:
-        if task := self._open.get(ask_id):
+        if task := self._open.pop(ask_id, None):
             task.cancel()
 
     def close(self) -> None:
         for task in tuple(self._open.values()):
             task.cancel()
 
-    async def _run(self, ask_id: str, question: Question) -> None:
+    async def _run(self, ask_id: str, question: Question, on_reply: Callable[[QuestionReply], None] | None) -> None:
         reply = await self._ask(question)
-        self._send(ApprovalAnswer(ask_id, self._session_id, reply=reply))
+        self._open.pop(ask_id, None)
+        if on_reply:
+            on_reply(reply)
+        else:
+            self._send(ApprovalAnswer(ask_id, self._session_id, reply=reply))

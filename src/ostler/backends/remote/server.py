@@ -1,11 +1,11 @@
 """HTTP requests to an Ostler server: its address, its sessions, and the WebSocket of one of them."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from ostler.core.errors import BackendError, UsageError
+from ostler.core.errors import BackendError, OstlerError, UsageError
 from ostler.http.client import HttpClient, HttpDocument
 from ostler.http.dialer import Dialer
 from ostler.http.url import ServerOrigin, match_url, origin_from_match, percent_encode, strip_secrets
@@ -14,6 +14,7 @@ from ostler.wire.frames import MAX_FRAME_BYTES
 from ostler.wire.frames_shared import PROTOCOL_VERSION, Frame, SessionSnapshot
 
 if TYPE_CHECKING:
+    from ostler.backends.remote.event_channel import EventChannel
     from ostler.http.websocket import WebSocket
 
 T = TypeVar("T")
@@ -23,6 +24,7 @@ CAPABILITIES = "/api/agent/capabilities"
 TOKEN_HINT = "log in again with `ostler login URL`"
 _MAX_DOCUMENT = 4 * 1024 * 1024
 _TIMEOUT = 10.0
+_BLOCKED_CODES = ("protocol", "timeout", "disconnected", "proxy")
 _SCHEMES = {"ws": "http", "wss": "https"}
 
 
@@ -63,10 +65,32 @@ class RemoteSession(Frame, frozen=True):
     model: str = ""
     epoch: str = ""
     seq: int = 0
+    workspace_root: str = ""
+    updated_at: str = ""
+    turns: int = 0
+    activity: str = ""
+
+
+class _SessionList(Frame, frozen=True):
+    sessions: tuple[RemoteSession, ...] = ()
 
 
 class _ErrorDocument(msgspec.Struct):
     error: str = ""
+    code: str = ""
+
+
+def _is_blocked(error: BackendError) -> bool:
+    """Return whether something between here and the server, which answers otherwise, may not pass WebSockets on."""
+    from ostler.http.websocket import HandshakeRefused
+
+    if not isinstance(error, HandshakeRefused):
+        return error.fault.code in _BLOCKED_CODES
+    try:
+        document = msgspec.json.decode(error.body, type=_ErrorDocument)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return True
+    return not document.code
 
 
 def parse_server_url(text: str) -> ServerAddress:
@@ -94,6 +118,7 @@ class RemoteServer:
         self._dialer = dialer
         self._http = HttpClient(dialer)
         self._headers = list(headers)
+        self._transport: Literal["", "websocket", "sse"] = ""
 
     async def capabilities(self) -> KnownCapabilities:
         """Return what the server supports. Raises `BackendError` if it speaks no version of the protocol that we do."""
@@ -115,6 +140,10 @@ class RemoteServer:
         body = {"workspaceRoot": root, "model": model, "clientVersion": version}
         return self._decode(await self._fetch("POST", SESSIONS, body), RemoteSession)
 
+    async def sessions(self) -> Sequence[RemoteSession]:
+        """Return the sessions of the user. Raises `BackendError`."""
+        return self._decode(await self._fetch("GET", SESSIONS), _SessionList).sessions
+
     async def fork(self, session_id: str, seq: int) -> RemoteSession:
         """Copy a session up to a record. Raises `BackendError`."""
         return self._decode(await self._fetch("POST", f"{SESSIONS}/{session_id}/fork", {"seq": seq}), RemoteSession)
@@ -123,12 +152,34 @@ class RemoteServer:
         """Return the conversation of a session. Raises `BackendError`."""
         return self._decode(await self._fetch("GET", f"{SESSIONS}/{session_id}/messages"), SessionSnapshot)
 
-    async def open_stream(self, session_id: str) -> "WebSocket":
-        """Open the WebSocket of a session. Raises `HandshakeRefused` or `BackendError`."""
+    async def open_stream(self, session_id: str) -> "WebSocket | EventChannel":
+        """Open the WebSocket of a session, or its event stream if a proxy in between blocks WebSockets.
+
+        What connected first is used from then on. Raises `HandshakeRefused` or `BackendError`.
+        """
         from ostler.http.websocket import open_websocket
 
-        target = percent_encode(f"{self.address.prefix}{SESSIONS}/{session_id}/stream")
-        return await open_websocket(self._dialer, target, self._headers, max_message=MAX_FRAME_BYTES)
+        path = percent_encode(f"{self.address.prefix}{SESSIONS}/{session_id}")
+        if self._transport == "sse":
+            return await self._open_events(path)
+        try:
+            opened = await open_websocket(self._dialer, f"{path}/stream", self._headers, max_message=MAX_FRAME_BYTES)
+        except BackendError as error:
+            if self._transport or not _is_blocked(error):
+                raise
+            try:
+                events = await self._open_events(path)
+            except OstlerError:
+                raise error from None
+            self._transport = "sse"
+            return events
+        self._transport = "websocket"
+        return opened
+
+    async def _open_events(self, path: str) -> "EventChannel":
+        from ostler.backends.remote.event_channel import open_events
+
+        return await open_events(self._dialer, f"{path}/stream", f"{path}/messages", self._headers)
 
     def refusal(self, status: int, body: bytes) -> BackendError:
         """Return the error for an HTTP status."""

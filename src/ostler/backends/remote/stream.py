@@ -19,6 +19,7 @@ from ostler.wire.server_frames import (
     AssistantDone,
     ErrorMessage,
     EventMessage,
+    MessageAccepted,
     Resync,
     ServerFrame,
     SessionCreated,
@@ -26,6 +27,7 @@ from ostler.wire.server_frames import (
 )
 
 if TYPE_CHECKING:
+    from ostler.backends.remote.event_channel import EventChannel
     from ostler.http.websocket import WebSocket, WebSocketClosed
 
 MESSAGE_SECONDS = 120.0  # a message must be complete after this time
@@ -35,13 +37,13 @@ MAX_QUEUED_BYTES = 16 * 1024 * 1024
 MAX_UNSENT_BYTES = 32 * 1024 * 1024
 MAX_BAD_FRAMES = 100
 STABLE_SECONDS = 10.0  # a connection that lasted this long begins with the shortest delay again
-_LOG_FRAMES = (EventMessage, ToolCallMessage, Resync, AssistantDone, AssistantDelta)
+_LOG_FRAMES = (EventMessage, ToolCallMessage, Resync, AssistantDone, AssistantDelta, MessageAccepted)
 _FINAL_STATUSES = (400, 401, 403, 404)
 _RESUMING_CODES = (CloseCode.NO_HELLO, CloseCode.RATE_LIMITED)
 
 
 class ProtocolViolation(BackendError):
-    """The server does what the protocol forbids; the client does not go on with it."""
+    """The server does what the protocol forbids; the client ends the connection."""
 
     code = "protocol"
 
@@ -67,6 +69,9 @@ class StreamListener(Protocol):
     def on_disconnected(self, attempt: int, seconds: float, reason: str) -> None:
         """Called after a cut; the next attempt is made after some seconds."""
 
+    def on_host_taken(self) -> bool:
+        """Called when another client runs the tools of the session. Return whether to connect again, without tools."""
+
     def on_stopped(self, error: OstlerError) -> None:
         """Called when the connection has ended for good."""
 
@@ -85,7 +90,7 @@ class ServerStream:
         self._session_id = session_id
         self._listener = listener
         self._delays = delays
-        self._websocket: WebSocket | None = None
+        self._websocket: WebSocket | EventChannel | None = None
         self._heartbeat = DEFAULT_HEARTBEAT
         self._last_error: ErrorMessage | None = None
         self._bad_frames = 0
@@ -93,6 +98,7 @@ class ServerStream:
         self._queued_bytes = 0
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._reconnects = False
         self.error: OstlerError | None = None
 
     @property
@@ -124,6 +130,12 @@ class ServerStream:
             return False
         return True
 
+    def reconnect(self) -> None:
+        """Connect again at once, because the next `hello` says something else."""
+        if self._websocket is not None:
+            self._reconnects = True
+            self._websocket.abort()
+
     async def aclose(self) -> None:
         for task in self._tasks:
             task.cancel()
@@ -135,6 +147,17 @@ class ServerStream:
     # -- the connection --------------------------------------------------------------------------------------------
 
     async def _connect(self) -> None:
+        try:
+            await self._open_connection()
+        except OstlerError as error:
+            if not self._continues_without_tools(error):
+                raise
+            await self._open_connection()
+
+    def _continues_without_tools(self, error: OstlerError) -> bool:
+        return getattr(error, "close_code", 0) == CloseCode.REPLACED and self._listener.on_host_taken()
+
+    async def _open_connection(self) -> None:
         """Open the WebSocket and exchange greetings."""
         websocket = await self._server.open_stream(self._session_id)
         try:
@@ -151,7 +174,7 @@ class ServerStream:
         self._websocket, self._last_error = websocket, None
         self._listener.on_connected(created)
 
-    async def _greeting(self, websocket: "WebSocket") -> SessionCreated:
+    async def _greeting(self, websocket: "WebSocket | EventChannel") -> SessionCreated:
         while True:
             frame = self._decode(await websocket.receive())
             match frame:
@@ -177,6 +200,9 @@ class ServerStream:
             except OstlerError as error:
                 attempt = 1 if self._websocket is not None and clock() - began > STABLE_SECONDS else attempt + 1
                 self._drop_connection()
+                if self._reconnects or self._continues_without_tools(error):
+                    self._reconnects = False
+                    continue
                 if final := self._final_error(error):
                     self._stop(final)
                     return
@@ -202,7 +228,7 @@ class ServerStream:
                 self._listener.on_message(frame)
             await asyncio.sleep(0)  # a server that sends all the time must not stop everything else
 
-    async def _next_message(self, websocket: "WebSocket") -> str | bytes:
+    async def _next_message(self, websocket: "WebSocket | EventChannel") -> str | bytes:
         """Return the next message. Raises `BackendError` if the server is silent or a message does not end."""
         silence = 3 * self._heartbeat
         try:
@@ -222,7 +248,7 @@ class ServerStream:
             frame = decode_server_frame(data, MAX_FRAME_BYTES)
         except FrameError as error:
             self._bad_frames += 1
-            if not error.is_known_type or self._bad_frames > MAX_BAD_FRAMES:
+            if not error.header or self._bad_frames > MAX_BAD_FRAMES:
                 raise ProtocolViolation(f"the server sent an invalid message: {str(error)[:200]}") from None
             return None
         if frame is not None and getattr(frame, "session_id", "") not in ("", self._session_id):

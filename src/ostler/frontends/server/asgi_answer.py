@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from starlette.types import Message, Scope, Send
 
 _CORS = b"access-control-"
+ACCEPTED = 101
 
 
 async def answer_json(
@@ -49,7 +50,7 @@ class AnswerInProgress:
     """Passes on what an application sends, without CORS headers, and can end the answer in its place."""
 
     def __init__(self, scope: "Scope", send: "Send") -> None:
-        self.status = 0  # of the answer; 101 for an accepted WebSocket
+        self.status = 0  # of the answer; 101 for an accepted WebSocket, and then the code with which it was closed here
         self._scope = scope
         self._send = send
         self._is_complete = False
@@ -63,9 +64,11 @@ class AnswerInProgress:
         if kind.endswith("http.response.start"):
             self.status = message["status"]
         elif kind == "websocket.accept":
-            self.status = 101
+            self.status = ACCEPTED
         elif kind == "websocket.close" or (kind.endswith(".body") and not message.get("more_body", False)):
             self._is_complete = True
+        if kind == "websocket.close" and self.status == ACCEPTED:
+            self.status = message.get("code", 1000)
         if "headers" in message:
             kept = [(name, value) for name, value in message["headers"] if not name.lower().startswith(_CORS)]
             message = {**message, "headers": kept}
@@ -80,6 +83,7 @@ class AnswerInProgress:
             self.status = status
             await answer_error(self._scope, self._send, status, code, text)
         elif self._scope["type"] == "websocket":
+            self.status = close_code
             await self._send({"type": "websocket.close", "code": close_code, "reason": text})
         else:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -7,12 +7,13 @@ import math
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from ostler.core.accounts import AccessScope, Accounts
+from ostler.core.accounts import ALL_SCOPES, AccessScope, Accounts
 from ostler.core.errors import OstlerError
 from ostler.frontends.server.asgi_answer import AnswerInProgress, answer_error, client_address, header_values
 from ostler.frontends.server.audit_log import AuditEntry, AuditLog
@@ -28,6 +29,7 @@ log = logging.getLogger("ostler.server")
 HEALTH_PATH = "/healthz"
 RECHECK_SECONDS = 5.0
 END_SECONDS = 5.0  # how long an ended request may take to stop
+STOP_SECONDS = 0.2  # how long the answer of a request may take that runs when the server stops
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 _TOKEN_NAMES = frozenset({"token", "access_token", "auth_token", "bearer", "authorization", "api_key", "apikey"})
 _NO_TOKEN = "a valid token is required in the Authorization header"
@@ -58,10 +60,12 @@ class Caller(msgspec.Struct, frozen=True):
 
     user: str = ""
     token: str = ""  # its id
+    scopes: frozenset[AccessScope] = ALL_SCOPES
 
 
 class TokenGuard:
-    """ASGI middleware. The application finds the user's name in `scope["state"]["user"]`, the token's id in `token`."""
+    """ASGI middleware. The application finds the user's name in `scope["state"]["user"]`, and beside it `token`, which
+    is the id of the token, and `scopes`."""
 
     def __init__(
         self,
@@ -92,12 +96,13 @@ class TokenGuard:
             return
         state = scope.setdefault("state", {})
         state.pop("user", None)
+        state["scopes"] = caller.scopes
         if caller.user:
             state["user"], state["token"] = caller.user, caller.token
         await self._serve(scope, receive, send, caller)
 
     async def _refuse(self, scope: "Scope", send: "Send", refusal: Refusal, caller: Caller) -> None:
-        """Answer with an error. A client that fails too often is told to wait, and not every failure is logged."""
+        """Answer with an error. A client that fails too often must wait, and not every failure is logged."""
         failure = self._failures.add(client_address(scope))
         if failure.is_logged:
             reason = refusal.text if not failure.wait else "too many failures; not all are logged"
@@ -126,7 +131,7 @@ class TokenGuard:
             return Refusal(503, "internal", "tokens cannot be checked at the moment"), Caller()
         if token is None:
             return Refusal(401, "unauthenticated", _NO_TOKEN), Caller()
-        needed, caller = _needed_scope(scope), Caller(token.user, token.id)
+        needed, caller = _needed_scope(scope), Caller(token.user, token.id, token.scopes)
         if needed not in token.scopes:
             return Refusal(403, "forbidden", f"the token does not have the scope {needed}"), caller
         return None, caller
@@ -146,6 +151,10 @@ class TokenGuard:
                     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                     if not running.done():
                         await _end(running, answer, ended.result())
+        except asyncio.CancelledError:  # uvicorn stops, and would print a traceback
+            with suppress(Exception):
+                async with asyncio.timeout(STOP_SECONDS):
+                    await answer.end(CloseCode.RESTART, 503, "draining", "the server is shutting down")
         finally:
             if not running.done():
                 running.cancel()

@@ -13,6 +13,7 @@ from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import Session
 from ostler.frontends.server.http_errors import HttpError, read_json
 from ostler.frontends.server.hub import ServerParts
+from ostler.frontends.server.internal_errors import hide_internal_error
 from ostler.frontends.server.sse_route import STREAM_HEADERS
 from ostler.wire.frames_shared import Frame
 
@@ -61,7 +62,7 @@ async def _answer(session: Session, text: str) -> AsyncIterator[bytes]:
     try:
         session.start(Prompt(os.urandom(8).hex(), (TextContent(text),)))
         async for envelope in subscription:
-            match envelope.event:
+            match hide_internal_error(envelope.event):
                 case TextDelta(_, piece):
                     yield _data({"type": "content_chunk", "content": piece, "seq": number})
                     number += 1

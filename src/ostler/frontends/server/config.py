@@ -2,6 +2,7 @@
 
 import msgspec
 
+from ostler.core.accounts import UserLimits
 from ostler.wire.frames import MAX_FRAME_BYTES
 from ostler.wire.frames_shared import ServerLimits
 
@@ -9,7 +10,7 @@ KIB, MIB = 1024, 1024 * 1024
 
 
 class ServingConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server allows and how long it waits."""
+    """The limits of a server and how long it waits."""
 
     heartbeat: float = 8.0
     hello_timeout: float = 10.0
@@ -34,8 +35,18 @@ class ServingConfig(msgspec.Struct, frozen=True, kw_only=True):
     connections_per_user: int = 2000
     open_sessions_per_user: int = 1000
 
+    def for_user(self, limits: UserLimits) -> "ServingConfig":
+        """Return this with the limits of one user, as far as they are set."""
+        return msgspec.structs.replace(
+            self,
+            open_sessions_per_user=limits.sessions or self.open_sessions_per_user,
+            connections_per_user=limits.connections or self.connections_per_user,
+            messages_per_minute=limits.messages_per_minute or self.messages_per_minute,
+            calls_per_minute=limits.tool_calls_per_minute or self.calls_per_minute,
+        )
+
     def limits(self) -> ServerLimits:
-        """Return the limits that clients are told."""
+        """Return the limits that clients get."""
         return ServerLimits(
             max_frame=self.max_frame,
             max_output=self.max_output,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ostler.core.protocols import Session
 from ostler.frontends.server.frame_translator import FrameTranslator
 from ostler.frontends.server.outbox import Outbox
-from ostler.frontends.server.rate_limit import RateLimit
+from ostler.http.rate_limit import RateLimit
 from ostler.wire.client_frames import Hello
 from ostler.wire.frames_shared import FEATURES, CloseCode
 from ostler.wire.server_frames import NEEDED_FEATURE, ErrorMessage, ServerFrame
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ClientConnection:
-    """What a client announced, and what is sent to it: the log in order, and other messages."""
+    """The announcement of a client, and the messages for it: the log in order, and others."""
 
     def __init__(self, hub: "SessionHub", hello: Hello, user: str) -> None:
         config = hub.config
@@ -25,10 +25,11 @@ class ClientConnection:
         self.user = user
         self.features = frozenset(hello.features) & frozenset(FEATURES)
         self.is_host = hello.tool_manifest is not None
-        self.outbox = Outbox(hub.id, hub.epoch, config.outbox_frames, config.outbox_bytes)
+        self.outbox = Outbox(hub.id, hub.epoch, config.outbox_frames, config.outbox_bytes, config.max_frame)
         self.position = 0  # the last record that was put into the outbox
         self.close_code = 0
         self.close_reason = ""
+        self.close_error: ErrorMessage | None = None
         self.written = asyncio.Event()  # set when the transport has sent everything
         self.messages = RateLimit(config.messages_per_minute)
         self._hub = hub
@@ -66,6 +67,7 @@ class ClientConnection:
             return
         if error:
             self.outbox.put(error)
+        self.close_error = error
         self.close_code, self.close_reason = code, reason[:110].encode("ascii", "replace").decode()
         self.stop()
 
@@ -87,6 +89,8 @@ class ClientConnection:
                     self._send_waiting()
             finally:
                 subscription.close()
+            if self._hub.closing:
+                return
             session = await self._hub.open_session()
 
     def _send_waiting(self) -> None:

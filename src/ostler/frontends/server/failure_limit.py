@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ostler.frontends.server.rate_limit import RateLimit
+from ostler.http.rate_limit import RateLimit
 
 FAILURES_PER_MINUTE = 30
 MAX_CLIENTS = 10_000

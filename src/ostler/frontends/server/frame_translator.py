@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import msgspec
+
 from ostler.core.events import (
     Envelope,
     MessageDone,
@@ -13,7 +15,8 @@ from ostler.core.events import (
     TurnEnded,
 )
 from ostler.core.session_view import Records
-from ostler.frontends.server.outbox import Outbox
+from ostler.frontends.server.internal_errors import hide_internal_error
+from ostler.frontends.server.outbox import TEXT_SIZE, Outbox
 from ostler.frontends.server.turn_metadata import turn_metadata
 from ostler.wire.client_frames import ApprovalRequest, ApprovalResolved
 from ostler.wire.frames_shared import ResumePoint
@@ -42,6 +45,9 @@ class FrameTranslator:
 
     def put(self, envelope: Envelope, records: Records) -> None:
         """Queue the messages for an event."""
+        event = hide_internal_error(envelope.event)
+        if event is not envelope.event:
+            envelope = msgspec.structs.replace(envelope, event=event)
         if "events" in self._features:
             self._outbox.put_event(envelope)
         else:
@@ -86,7 +92,9 @@ class FrameTranslator:
             self._put_delta(seq, message_id, text[start:], start)
 
     def _put_delta(self, seq: int, message_id: str, text: str, offset: int) -> None:
-        self._outbox.put(AssistantDelta(self._session_id, text, seq, self._epoch, message_id, offset))
+        for start in range(0, max(len(text), 1), TEXT_SIZE):
+            piece = text[start : start + TEXT_SIZE]
+            self._outbox.put(AssistantDelta(self._session_id, piece, seq, self._epoch, message_id, offset + start))
 
     def _put_end(self, ended: TurnEnded, envelope: Envelope, records: Records) -> None:
         trace = self._trace(ended.turn_id)

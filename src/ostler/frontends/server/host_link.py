@@ -12,6 +12,8 @@ from ostler.wire.client_frames import ToolResultMessage
 from ostler.wire.frames_shared import HostInfo
 from ostler.wire.server_frames import HostStatus, ServerFrame, ToolCallMessage, ToolCancel
 
+MAX_CLOSED = 10_000  # ids of calls whose results may be repeated
+
 
 class HostConnection(Protocol):
     """The connection of a tool host."""
@@ -33,6 +35,7 @@ class OpenCall(msgspec.Struct, eq=False):
     result: "asyncio.Future[ToolResultMessage]"
     started: float
     cancelled: bool = False
+    given_up: str = ""  # why nobody waits for the result any more
     sent_to: HostConnection | None = None
 
 
@@ -47,23 +50,34 @@ class HostLink:
         self.connection: HostConnection | None = None
         self.open_calls: dict[str, OpenCall] = {}
         self.waiting = 0
+        self._closed: dict[str, None] = {}
         self.releasing = False
         self._session_id = session_id
         self._epoch = epoch
         self._publish = publish
         self._host_wait = host_wait
-        self._absent_since = time.monotonic()
+        self._absent = {"": time.monotonic()}  # since when hosts are not connected, by id
         self._changed = asyncio.Event()
 
     def set_host(self, info: HostInfo, tools: dict[str, ToolSpec]) -> None:
         """Use another host or another manifest from now on."""
         if info.id != self.info.id:
-            self._absent_since = time.monotonic()  # for the calls of the earlier host
+            waiting = {call.host.id for call in self.open_calls.values()}
+            self._absent = {host: since for host, since in self._absent.items() if host in waiting}
+            self._absent.setdefault(self.info.id, time.monotonic())
         self.info, self.tools = info, tools
+
+    def give_up_calls(self, taken_by: HostInfo) -> None:
+        """End the open calls of other hosts, because their user moved the tools; `connect` lets them notice."""
+        for call in self.open_calls.values():
+            if call.host.id != taken_by.id:
+                name, other = call.host.name or call.host.id or "the client", taken_by.name or "another client"
+                call.given_up = f"{name} ran it when the tools were moved to {other}"
 
     def connect(self, connection: HostConnection) -> None:
         """Make this connection the host's, and send it the open calls again; it runs each id once."""
         self.connection = connection
+        self._absent.pop(self.info.id, None)
         self._notify_change()
         for call in self.open_calls.values():
             if call.host.id == self.info.id and not call.cancelled:
@@ -72,13 +86,31 @@ class HostLink:
     def disconnect(self, connection: HostConnection) -> None:
         if self.connection is connection:
             self.connection = None
-            self._absent_since = time.monotonic()
+            self._absent[self.info.id] = time.monotonic()
             self._notify_change()
 
     def status(self) -> HostStatus:
-        waiting = self.waiting + len(self.open_calls) if self.connection is None else 0
-        left = max(0.0, self._absent_since + self._host_wait - time.monotonic()) if waiting else 0.0
-        return HostStatus(self._session_id, self.info, self.connection is not None, waiting, round(left, 1))
+        """Return the state of the host."""
+        return self._status(self.info, is_connected=self.connection is not None)
+
+    def statuses(self) -> list[HostStatus]:
+        """Return the state of the host, and of earlier hosts whose calls still wait for them."""
+        calls = [call for call in self.open_calls.values() if call.host.id != self.info.id and not call.given_up]
+        earlier = {call.host.id: call.host for call in calls}
+        return [self.status(), *(self._status(host, is_connected=False) for host in earlier.values())]
+
+    def _status(self, host: HostInfo, *, is_connected: bool) -> HostStatus:
+        waiting, left = 0, 0.0
+        if not is_connected:
+            waiting = sum(call.host.id == host.id for call in self.open_calls.values())
+            waiting += self.waiting if host.id == self.info.id else 0
+        if waiting:
+            left = max(0.0, self._absent_limit(host) - time.monotonic())
+        return HostStatus(self._session_id, host, is_connected, waiting, round(left, 1))
+
+    def _absent_limit(self, host: HostInfo) -> float:
+        """Return until when calls wait for a host that is not connected."""
+        return self._absent.setdefault(host.id, time.monotonic()) + self._host_wait
 
     async def wait_connected(self) -> bool:
         """Wait for a host. Return False if none is connected within the limit."""
@@ -117,7 +149,18 @@ class HostLink:
         return call.result.result() if call.result.done() else None
 
     def close_call(self, call_id: str) -> None:
-        self.open_calls.pop(call_id, None)
+        call = self.open_calls.pop(call_id, None)
+        self._closed[call_id] = None
+        while len(self._closed) > MAX_CLOSED:
+            del self._closed[next(iter(self._closed))]
+        if call and not call.given_up and call.host.id != self.info.id:
+            status = self._status(call.host, is_connected=False)
+            if not status.waiting_calls:
+                self._publish(status)
+
+    def is_closed(self, call_id: str) -> bool:
+        """Return whether this call was open before, also if it is in no record, such as that of a subagent."""
+        return call_id in self._closed
 
     def answer(self, message: ToolResultMessage) -> bool:
         """Use the first result for a call. Return False if the call is not open."""
@@ -130,8 +173,10 @@ class HostLink:
 
     async def _wait_result(self, call: OpenCall, deadline: float) -> ToolResultMessage | str:
         while not call.result.done():
+            if call.given_up:
+                return call.given_up
             absent = self.connection is None or self.info.id != call.host.id
-            limit = min(deadline, self._absent_since + self._host_wait) if absent else deadline
+            limit = min(deadline, self._absent_limit(call.host)) if absent else deadline
             left = limit - time.monotonic()
             if left <= 0:
                 name = call.host.name or call.host.id or "the client"
@@ -154,7 +199,8 @@ class HostLink:
     def _notify_change(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
-        self._publish(self.status())
+        for status in self.statuses():
+            self._publish(status)
 
     def _send(self, call: OpenCall, connection: HostConnection) -> None:
         if call.sent_to is connection:

@@ -1,12 +1,13 @@
 """Errors as JSON answers, and reading a request's body within a limit."""
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 
@@ -14,6 +15,7 @@ from ostler.core.errors import JournalError, OstlerError, UsageError
 
 T = TypeVar("T")
 log = logging.getLogger("ostler.server")
+BODY_SECONDS = 30  # for the whole body of a request
 _CODES = {404: "not_found", 405: "bad_message", 401: "unauthenticated", 403: "forbidden"}
 
 
@@ -30,17 +32,23 @@ async def read_body(request: Request, limit: int) -> bytes:
     """Return the body of a JSON request. Raises `HttpError`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > limit:
-            raise HttpError(413, "too_large", f"the body has more than {limit} bytes")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > limit:
+                    raise HttpError(413, "too_large", f"the body has more than {limit} bytes")
+    except TimeoutError:
+        raise HttpError(408, "bad_message", f"the body did not arrive within {BODY_SECONDS} seconds") from None
+    except ClientDisconnect:
+        raise HttpError(400, "bad_message", "the client closed the connection before the body was complete") from None
     if body and kind != "application/json":
         raise HttpError(415, "bad_message", "the content type must be application/json")
     return bytes(body)
 
 
 async def read_json(request: Request, kind: type[T], limit: int) -> T:
-    """Return the decoded body; an empty one counts as `{}`. Raises `HttpError`."""
+    """Return the decoded body; an empty one is read as `{}`. Raises `HttpError`."""
     body = await read_body(request, limit)
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
@@ -60,11 +68,11 @@ async def answer_error(request: Request, error: Exception) -> Response:
         case OstlerError() if is_not_found(error):
             status, code, text = 404, "not_found", "session not found"
         case JournalError():
-            status, code, text = 409, "busy", str(error)
+            status, code, text = 409, "busy", error.fault.message
         case UsageError():
-            status, code, text = 422, "bad_change", str(error)
+            status, code, text = 422, "bad_change", error.fault.message
         case OstlerError():
-            status, code, text = 503, "model_unavailable", str(error)
+            status, code, text = 503, "model_unavailable", error.fault.message
         case _:
             log.error("request failed: %s %s", request.method, request.url.path, exc_info=error)
             status, code, text = 500, "internal", "internal error"
@@ -79,4 +87,4 @@ def _methods(request: Request) -> list[str]:
 
 def is_not_found(error: OstlerError) -> bool:
     """Return whether an error says that a session does not exist for this user."""
-    return isinstance(error, UsageError) and ("not found" in str(error) or "invalid session id" in str(error))
+    return error.fault.code == "session_not_found"

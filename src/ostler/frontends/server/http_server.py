@@ -9,7 +9,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from ostler.frontends.server.hubs import SessionHubs
-from ostler.frontends.server.peer_protocols import HttpPeerProtocol, WebSocketPeerProtocol
+from ostler.frontends.server.peer_protocols import HEAD_SECONDS, HttpPeerProtocol, WebSocketPeerProtocol
 from ostler.interaction.signals import ALL_STOP_SIGNALS, handled_signals
 
 PING_SECONDS = 20.0
@@ -17,7 +17,7 @@ GRACE_SECONDS = 1
 
 
 class _Uvicorn(uvicorn.Server):
-    """Leaves signals alone, because the sessions are released first, and tells when it listens."""
+    """Leaves signals alone, because the sessions are released first, and reports that it listens."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -28,8 +28,23 @@ class _Uvicorn(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        """Listen. uvicorn's own way has no limit for the TLS handshake."""
+        await super().startup([])
+        loop, config = asyncio.get_running_loop(), self.config
+        for listener in sockets or ():
+            self.servers.append(
+                await loop.create_server(
+                    self._make_protocol,
+                    sock=listener,
+                    ssl=config.ssl,
+                    backlog=config.backlog,
+                    ssl_handshake_timeout=HEAD_SECONDS if config.ssl else None,
+                )
+            )
         self._on_ready()
+
+    def _make_protocol(self) -> asyncio.Protocol:
+        return HttpPeerProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
 async def serve_until_signal(

@@ -4,7 +4,8 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Literal
 
 import msgspec
 
@@ -22,7 +23,7 @@ from ostler.frontends.server.manifest import check_manifest
 from ostler.frontends.server.message_queue import MessageQueue
 from ostler.frontends.server.remote_tools import RemoteTools
 from ostler.frontends.server.turn_metadata import snapshot
-from ostler.wire.client_frames import ApprovalRequest
+from ostler.wire.client_frames import ApprovalRequest, ApprovalResolved
 from ostler.wire.frames_shared import PROTOCOL_VERSION, CloseCode, RemoteWorkspace, ToolManifest
 from ostler.wire.server_frames import (
     ErrorMessage,
@@ -34,7 +35,16 @@ from ostler.wire.server_frames import (
 )
 
 log = logging.getLogger("ostler.server")
+MAX_TRACES = 1000  # of turns whose end clients may still ask for
+CLIENT_OPTIONS = ("model", "thinking")
 OpenSession = Callable[[str, OpenSessionRequest, ToolRunner, RemoteWorkspace | None], Awaitable[Session]]
+
+
+def check_options(names: Iterable[str]) -> None:
+    """Raise `UsageError` for an option that a client cannot set: modes and agents are those of the client's machine."""
+    for name in names:
+        if name not in CLIENT_OPTIONS:
+            raise UsageError(f"a client cannot set the option {name[:80]!r}, only {' and '.join(CLIENT_OPTIONS)}")
 
 
 class ServerParts(msgspec.Struct, frozen=True):
@@ -81,6 +91,15 @@ class SessionHub:
     @property
     def last_seq(self) -> int:
         return self.session.last_seq if self.session else 0
+
+    @property
+    def activity(self) -> Literal["", "idle", "working", "waiting"]:
+        """What the open session does: it works, waits for its user's answer, or does nothing."""
+        if self.session is None:
+            return ""
+        if self.asks or self.session.state.questions:
+            return "waiting"
+        return "working" if self.session.turn else "idle"
 
     @property
     def is_idle(self) -> bool:
@@ -132,7 +151,6 @@ class SessionHub:
     async def _open(self, options: Mapping[str, str]) -> Session:
         record, stored = self.record, self.record.options
         request = OpenSessionRequest(record.root or "/", resume=self.id, options={**stored, **options}, takeover=True)
-        self.tools = self._make_tools()
         try:
             return await self._parts.open_session(self.owner, request, self.tools, record.workspace)
         except UsageError as error:
@@ -164,6 +182,7 @@ class SessionHub:
     async def attach(self, connection: ClientConnection) -> None:
         """Add a client: `session.created`, the log from its position on, and what is open. Raises `OstlerError`."""
         try:
+            check_options(connection.hello.options)
             if connection.is_host:
                 await self._attach_host(connection)
             session = await self.open_session(connection.hello.options)
@@ -181,8 +200,9 @@ class SessionHub:
             connection.send(QueueChanged(self.id, self.queue.items()))
         if connection is self.host_connection:
             self.link.connect(connection)
-        elif self.link.status().waiting_calls:
-            connection.send(self.link.status())
+        for status in self.link.statuses():
+            if status.waiting_calls:
+                connection.send(status)
 
     def detach(self, connection: ClientConnection) -> None:
         """Remove a client whose transport is gone. Nothing else stops."""
@@ -196,6 +216,7 @@ class SessionHub:
         for ask_id, (host, _) in tuple(self.asks.items()):
             if host is connection:
                 del self.asks[ask_id]
+                self.publish(ApprovalResolved(ask_id, self.id))
 
     def close_connections(self, code: int, error: ErrorMessage) -> None:
         for connection in tuple(self.connections):
@@ -224,6 +245,8 @@ class SessionHub:
         if old_root != self.record.root and self.session and not self.session.turn:
             await self.close_session()  # it is opened again with the new root
         self.host_connection = connection
+        if hello.take_host:
+            self.link.give_up_calls(hello.host)
         self.link.set_host(hello.host, tools)
         self.link.answers_checks = self.record.answers_checks
         self.tools.report_change()
@@ -238,7 +261,6 @@ class SessionHub:
             reason = "ahead"
         elif resume and (resume.last_seq < 0 or last - resume.last_seq > self.config.replay_records):
             reason = "expired"
-        own_tools = self._parts.session_tools()
         connection.outbox.put(
             SessionCreated(
                 self.id,
@@ -252,8 +274,10 @@ class SessionHub:
                 connection.is_host or self.link.connection is not None,
                 session.turn.id if session.turn else "",
                 bool(resume and not reason),
-                tuple(spec.name for spec in own_tools.specs()) if own_tools else (),
+                self.tools.session_tool_names(),
                 self.config.limits(),
+                title=session.state.title,
+                model=session.info.option("model"),
             )
         )
         if reason:
@@ -278,6 +302,8 @@ class SessionHub:
         return turn.id
 
     def log_turn(self, ended: TurnEnded, seconds: float) -> None:
+        while len(self._traces) > MAX_TRACES:
+            del self._traces[next(iter(self._traces))]
         fields = {
             "user": self.owner,
             "turn": ended.turn_id,
@@ -287,6 +313,8 @@ class SessionHub:
             "trace": self.trace_of(ended.turn_id),
         }
         log.info("turn ended", extra={"session": self.id, "fields": fields})
+        if ended.fault and ended.fault.code == "bug":
+            log.error("the turn failed: %s", ended.fault, extra={"session": self.id})
 
     def report_failure(self, error: OstlerError) -> None:
-        self.publish(ErrorMessage(self.id, str(error), "turn_failed"))
+        self.publish(ErrorMessage(self.id, error.fault.message, "turn_failed"))

@@ -4,11 +4,12 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import msgspec
 
+from ostler.core.accounts import UserLimits
 from ostler.core.errors import JournalError, OstlerError, UsageError
 from ostler.core.sessions import Rename, SessionQuery, SessionSummary
 from ostler.core.store import HostedSessions
@@ -27,9 +28,17 @@ EXPIRE_SECONDS = 3600.0
 class SessionHubs:
     """The sessions that are in use, by id, and the stored ones of each user."""
 
-    def __init__(self, sessions: HostedSessions, parts: ServerParts) -> None:
+    def __init__(
+        self,
+        sessions: HostedSessions,
+        parts: ServerParts,
+        limits: Callable[[str], UserLimits] = lambda user: UserLimits(),
+    ) -> None:
+        """`limits` returns those of a user; they are read again for each connection."""
+        self._limits = limits
         self.parts = parts
         self.draining = False
+        self.on_drain: list[Callable[[], None]] = []  # end streams that belong to no session yet
         self._sessions = sessions
         self._hubs: dict[str, SessionHub] = {}
         self._lock = asyncio.Lock()
@@ -48,15 +57,17 @@ class SessionHubs:
 
     async def get(self, owner: str, session_id: str) -> SessionHub:
         """Return a user's session. Raises `UsageError` if there is none."""
+        config = self.parts.config.for_user(await asyncio.to_thread(self._limits, owner))
         async with self._lock:
             hub = self._hubs.get(session_id)
             if hub is None:
+                parts = msgspec.structs.replace(self.parts, config=config)
                 store = self._sessions.of(owner)
                 _, data = await asyncio.to_thread(store.host, session_id)
-                hub = self._hubs[session_id] = SessionHub(owner, session_id, store, HostRecord.decode(data), self.parts)
+                hub = self._hubs[session_id] = SessionHub(owner, session_id, store, HostRecord.decode(data), parts)
             elif hub.owner != owner:
-                raise UsageError(f"session {session_id[:120]!r} not found")
-            hub.used_at = time.monotonic()
+                raise UsageError(f"session {session_id[:120]!r} not found", code="session_not_found")
+            hub.config, hub.used_at = config, time.monotonic()
             return hub
 
     async def create(self, owner: str, record: HostRecord, title: str = "", model: str = "") -> SessionHub:
@@ -83,6 +94,11 @@ class SessionHubs:
     async def list(self, owner: str, query: SessionQuery) -> Sequence[SessionSummary]:
         return await asyncio.to_thread(self._sessions.of(owner).list, query)
 
+    def activity(self, session_id: str) -> str:
+        """Return what a session does, if it is open in this process."""
+        hub = self._hubs.get(session_id)
+        return hub.activity if hub else ""
+
     async def change(self, hub: SessionHub, title: str | None, model: str | None) -> None:
         """Set title and model. Raises `OstlerError`."""
         session = await hub.open_session()
@@ -103,12 +119,18 @@ class SessionHubs:
         return await self.get(hub.owner, new_id)
 
     async def delete(self, hub: SessionHub) -> None:
-        """End a session's turn, close its connections and delete it."""
+        """End a session's turn, delete it and close its connections. Raises `OstlerError`."""
         hub.closing = True
-        hub.close_connections(CloseCode.DELETED, ErrorMessage(hub.id, "the session was deleted", "deleted"))
-        await hub.close_session()
-        await asyncio.to_thread(self._sessions.of(hub.owner).delete, hub.id)
+        try:
+            await hub.close_session()
+            await asyncio.to_thread(self._sessions.of(hub.owner).delete, hub.id)
+        except BaseException:
+            hub.closing = self.draining
+            text = "the session was closed, because it was to be deleted; that failed"
+            hub.close_connections(CloseCode.RESTART, ErrorMessage(hub.id, text, "busy"))
+            raise
         self._hubs.pop(hub.id, None)
+        hub.close_connections(CloseCode.DELETED, ErrorMessage(hub.id, "the session was deleted", "deleted"))
 
     async def summary(self, hub: SessionHub) -> SessionSummary:
         """Return the stored summary of a session. Raises `UsageError`."""
@@ -119,7 +141,7 @@ class SessionHubs:
 
     def check_connections(self, hub: SessionHub) -> None:
         """Raise `HttpError` if the session or its user has too many connections or sessions in use."""
-        config, owner = self.parts.config, hub.owner
+        config, owner = hub.config, hub.owner
         if len(hub.connections) >= config.connections_per_session:
             raise HttpError(429, "rate_limited", f"the session has {len(hub.connections)} connections already")
         if (count := self.connection_count(owner)) >= config.connections_per_user:
@@ -133,6 +155,8 @@ class SessionHubs:
     async def drain(self) -> None:
         """Close all connections and release all sessions, so that another process continues their turns."""
         self.draining = True
+        for end_streams in self.on_drain:
+            end_streams()
         if self._sweeper:
             self._sweeper.cancel()
         hubs = tuple(self._hubs.values())
@@ -145,9 +169,10 @@ class SessionHubs:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             await self._close_unused()
-            if time.monotonic() - self._expired_at > EXPIRE_SECONDS:
+            days = self.parts.config.expire_days
+            if days and time.monotonic() - self._expired_at > EXPIRE_SECONDS:
                 self._expired_at = time.monotonic()
-                before = time.time() - self.parts.config.expire_days * 86400
+                before = time.time() - days * 86400
                 for session_id in await asyncio.to_thread(self._sessions.delete_expired, before):
                     log.info("the session expired and was deleted", extra={"session": session_id})
 

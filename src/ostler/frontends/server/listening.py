@@ -87,7 +87,7 @@ def check_accounts(accounts: Accounts, *, has_pairing: bool = False) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address. Other names than localhost count as reachable."""
+    """Return whether only this machine can reach an address. Other names than localhost are treated as reachable."""
     if host == "localhost":
         return True
     try:

@@ -9,15 +9,15 @@ from ostler.core.errors import OstlerError
 from ostler.core.prompt import Prompt, PromptContent, TextContent
 from ostler.core.protocols import Session, Turn
 from ostler.core.sessions import SetQueue, Steer
-from ostler.frontends.server.turn_metadata import received_prompts
+from ostler.frontends.server.turn_metadata import received_prompts, undelivered_prompts
 from ostler.wire.client_frames import UserMessageFrame
+from ostler.wire.frames import MAX_ID
 from ostler.wire.frames_shared import QueueItem
 from ostler.wire.server_frames import ErrorMessage, MessageAccepted, QueueChanged
 
 if TYPE_CHECKING:
     from ostler.frontends.server.hub import SessionHub
 
-MAX_ID = 128
 AcceptedStatus = Literal["started", "queued", "steered", "duplicate"]
 
 
@@ -37,7 +37,7 @@ class MessageQueue:
         self.prompts = list(queued)
         if session.turn:
             self._watch(session, session.turn)
-        elif self.prompts:
+        elif self.prompts or session.state.undelivered:
             self._watcher = asyncio.create_task(self._start_next(session), name="message queue")
 
     def stop(self) -> None:
@@ -56,16 +56,22 @@ class MessageQueue:
             return ErrorMessage(hub.id, f"clientMessageId has more than {MAX_ID} characters", "bad_message")
         session = await hub.open_session()
         if message_id in self._seen:
-            return MessageAccepted(hub.id, message_id, "duplicate")
+            return self._repeated(session, message_id)
         prompt = make_prompt(message, user)
         if not prompt.blocks:
-            return ErrorMessage(hub.id, "the message is empty", "empty_message", client_message_id=message_id)
+            return ErrorMessage(hub.id, "the message is empty", "empty_message")
         if len(self.prompts) >= hub.config.queue:
-            text = f"{len(self.prompts)} messages wait already"
-            return ErrorMessage(hub.id, text, "queue_full", 5.0, client_message_id=message_id)
+            return ErrorMessage(hub.id, f"{len(self.prompts)} messages wait already", "queue_full", 5.0)
         self._seen.add(prompt.id)
         self._traces[prompt.id] = message.trace_id
         return await self._place(session, prompt, message)
+
+    def _repeated(self, session: Session, message_id: str) -> MessageAccepted:
+        """Return where a message is that was received before: in the queue, in the running turn, or done."""
+        running = session.state.turn
+        turn_id = running.turn_id if running and running.prompt.id == message_id else ""
+        position = next((n for n, prompt in enumerate(self.prompts, 1) if prompt.id == message_id), 0)
+        return MessageAccepted(self._hub.id, message_id, "duplicate", position, turn_id)
 
     async def withdraw(self, message_id: str) -> bool:
         """Remove a waiting message. Return False if it does not wait."""
@@ -83,6 +89,7 @@ class MessageQueue:
             await session.wait_saved()  # what is accepted is not lost by a crash
             return accepted
         if message.delivery == "steer" and (turn := session.turn) is not None and await session.apply(Steer(prompt)):
+            self._traces.pop(prompt.id, None)
             return self._accepted(prompt, "steered", turn.id)
         self.prompts.append(prompt)
         await self._save(session)
@@ -116,14 +123,16 @@ class MessageQueue:
         self._watcher = asyncio.create_task(wait(), name="message queue")
 
     async def _start_next(self, session: Session) -> None:
-        if not self.prompts or session.turn or self._hub.session is not session:
+        steered = undelivered_prompts(session.records(), session.state.undelivered)
+        if not (steered or self.prompts) or session.turn or self._hub.session is not session:
             return
-        prompt = self.prompts.pop(0)
+        prompt = steered[-1] if steered else self.prompts.pop(0)  # those before the last one are given to the same turn
         try:
             self._start(session, prompt)  # before it leaves the stored queue, so that a crash does not lose it
         except OstlerError as error:
             self._hub.report_failure(error)
-        await self._save(session)
+        if not steered:
+            await self._save(session)
 
     async def _save(self, session: Session) -> None:
         texts = tuple(prompt.text for prompt in self.prompts)

@@ -8,6 +8,7 @@ from ostler.frontends.server.chat_route import ChatBody
 from ostler.frontends.server.rest_routes import (
     CapabilitiesAnswer,
     ForkBody,
+    ListedSession,
     NewSession,
     SessionDescription,
     SessionPatch,
@@ -53,6 +54,7 @@ def openapi_document() -> dict[str, Any]:
         "fork": ForkBody,
         "chat": ChatBody,
         "session": SessionDescription,
+        "listed": ListedSession,
         "conversation": SessionSnapshot,
         "message": ClientFrame,
         "pairing": PairingRequest,
@@ -62,6 +64,8 @@ def openapi_document() -> dict[str, Any]:
     found, definitions = msgspec.json.schema_components(
         kinds.values(), schema_hook=lambda _: {"description": "any value"}, ref_template="#/components/schemas/{name}"
     )
+    schemas = dict(zip(kinds, found, strict=True))
+    other = [schemas[name] for name in ("chat", "pairing", "paired", "capabilities")]
     definitions["Error"] = {
         "type": "object",
         "required": ["error", "code"],
@@ -71,14 +75,14 @@ def openapi_document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Ostler server", "version": str(PROTOCOL_VERSION)},
         "security": [{"token": []}],
-        "paths": {**_session_paths(dict(zip(kinds, found, strict=True))), **_other_paths(*found[3:4], *found[7:])},
+        "paths": {**_session_paths(schemas), **_other_paths(*other)},
         "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}, "schemas": definitions},
     }
 
 
 def _session_paths(schema: dict[str, Any]) -> dict[str, Any]:
     session, message, one = schema["session"], schema["message"], "/api/agent/sessions/{id}"
-    sessions = {"type": "object", "required": ["sessions"], "properties": {"sessions": _array(session)}}
+    sessions = {"type": "object", "required": ["sessions"], "properties": {"sessions": _array(schema["listed"])}}
     answered = {"400": {"description": "no message was accepted", "content": {JSON: {"schema": {"type": "object"}}}}}
     send = _operation(
         "sendMessages",

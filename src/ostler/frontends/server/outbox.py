@@ -6,9 +6,12 @@ from collections import deque
 import msgspec
 
 from ostler.core.events import Envelope, TextDelta, ThoughtDelta
+from ostler.frontends.server.event_size import fit_event
 from ostler.wire.event_codec import encode_event
-from ostler.wire.frames import encode_frame
+from ostler.wire.frames import MARGIN, MAX_FRAME_BYTES, encode_frame
 from ostler.wire.server_frames import AssistantDelta, EventMessage, ServerFrame
+
+TEXT_SIZE = 500_000  # characters of a joined delta; one character has at most 6 bytes in a message
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True):
@@ -32,7 +35,10 @@ class _Text(msgspec.Struct):
 class Outbox:
     """A queue with a limit. `wait_for_space` slows down the log; other messages count against twice the limit."""
 
-    def __init__(self, session_id: str, epoch: str, max_frames: int, max_bytes: int) -> None:
+    def __init__(
+        self, session_id: str, epoch: str, max_frames: int, max_bytes: int, max_frame: int = MAX_FRAME_BYTES
+    ) -> None:
+        self._max_frame = max_frame
         self._session_id = session_id
         self._epoch = epoch
         self._max_frames = max_frames
@@ -93,7 +99,8 @@ class Outbox:
     def _put_text(self, key: tuple[str, str], text: _Text) -> None:
         last = self._items[-1] if self._items else None
         text.size = sum(map(len, text.parts)) + 64
-        if isinstance(last, _Text) and last.key == key and self._continues(last, text):
+        is_short = isinstance(last, _Text) and last.size + text.size < TEXT_SIZE
+        if is_short and isinstance(last, _Text) and last.key == key and self._continues(last, text):
             last.parts += text.parts
             last.seq, last.envelope, last.size = text.seq, text.envelope, last.size + text.size - 64
             self._bytes += text.size - 64
@@ -130,5 +137,5 @@ class Outbox:
         return OutgoingMessage(encode_frame(frame), item.seq)
 
     def _event_frame(self, envelope: Envelope) -> EventMessage:
-        event = msgspec.Raw(encode_event(envelope.event))
+        event = msgspec.Raw(fit_event(encode_event(envelope.event), self._max_frame - MARGIN))
         return EventMessage(self._session_id, envelope.seq, self._epoch, envelope.time, event)

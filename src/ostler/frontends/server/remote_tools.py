@@ -17,8 +17,8 @@ from ostler.core.protocols import BackendContext, ToolRunner
 from ostler.core.tools import CALLS_THAT_CANNOT_RUN, NO_CHECKS, FoundChecks, ToolCall, ToolResult, ToolSpec
 from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.host_link import HostLink
-from ostler.frontends.server.rate_limit import RateLimit
 from ostler.frontends.server.schema_check import find_mismatch
+from ostler.http.rate_limit import RateLimit
 from ostler.text.truncate import truncate_middle
 from ostler.wire.client_frames import ToolProgressMessage, ToolResultMessage
 from ostler.wire.frames_shared import PROJECT_CHECKS
@@ -28,6 +28,7 @@ FIND_CHECKS_SECONDS = 120.0
 MAX_CHECKS = 20
 CHILD_TOOL = "task"  # a child session cannot start children
 MAX_CHECK_LENGTH = 4000
+CHECK_FIRST = "The call may have run. Check before you retry."
 
 
 class RemoteTools:
@@ -70,6 +71,10 @@ class RemoteTools:
         own = self._session_specs()
         return [own.get(spec.name, spec) for spec in self._link.tools.values() if self._is_offered(spec.name)]
 
+    def session_tool_names(self) -> tuple[str, ...]:
+        """Return the tools that the server has for hosts that declare them as the session's."""
+        return tuple(spec.name for spec in self._session_tools.specs()) if self._session_tools else ()
+
     async def aclose(self) -> None:
         self._context = None
         if self._session_tools and not self._id_prefix:
@@ -90,7 +95,7 @@ class RemoteTools:
 
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
         if self._session_tools and call.tool in self._session_specs():
-            return await self._session_tools.run(call, context)
+            return await self._run_here(call, context)
         began, result = time.monotonic(), ToolResult(call.id, "failed", "")
         try:
             was_started = _was_started(call.id, context)
@@ -106,6 +111,16 @@ class RemoteTools:
             result = ToolResult(call.id, "failed", str(error), fault=error.fault)
         finally:
             self._log(call, result, began, context)
+        return result
+
+    async def _run_here(self, call: ToolCall, context: BackendContext) -> ToolResult:
+        """Run a tool that acts on the session."""
+        assert self._session_tools is not None
+        began, result = time.monotonic(), ToolResult(call.id, "failed", "")
+        try:
+            result = await self._session_tools.run(call, context)
+        finally:
+            self._log(call, result, began, context, "the server")
         return result
 
     async def find_checks(self) -> FoundChecks:
@@ -186,7 +201,7 @@ class RemoteTools:
         limit = self._config.max_output
         if len(text.encode("utf-8", "replace")) > limit:
             text = truncate_middle(text, limit if text.isascii() else limit // 4).text
-        self._bytes.take(len(text))
+        self._bytes.spend(len(text))
         status = answer.status or ("failed" if answer.error else "ok")
         if answer.error and answer.error not in text:
             text = f"Tool {call.tool!r} failed: {answer.error[:4000]}\n{text}".rstrip()
@@ -196,11 +211,11 @@ class RemoteTools:
     def _host_name(self) -> str:
         return self._link.info.name or self._link.info.id or "the client that runs the tools"
 
-    def _log(self, call: ToolCall, result: ToolResult, began: float, context: BackendContext) -> None:
+    def _log(self, call: ToolCall, result: ToolResult, began: float, context: BackendContext, host: str = "") -> None:
         fields = {
             "tool": call.tool[:64],
             "call": call.id[:128],
-            "host": self._host_name(),
+            "host": host or self._host_name(),
             "status": result.status,
             "ms": round((time.monotonic() - began) * 1000),
             "argument_bytes": _argument_size(call),
@@ -234,7 +249,7 @@ def _was_started(call_id: str, context: BackendContext) -> bool:
 
 
 def _unknown_result(call_id: str, reason: str, *, may_have_run: bool = True) -> ToolResult:
-    advice = "The call may have run. Check before you retry." if may_have_run else "The call was not sent to it."
+    advice = CHECK_FIRST if may_have_run else "The call was not sent to it."
     return ToolResult(call_id, "unknown", f"The outcome is unknown: {reason}. {advice}")
 
 

@@ -46,16 +46,22 @@ class ForkBody(Frame, frozen=True):
     seq: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
-class SessionDescription(msgspec.Struct, frozen=True, rename="camel"):
-    """A session in an answer."""
+class ListedSession(msgspec.Struct, frozen=True, rename="camel"):
+    """A session in the list. `activity` is empty unless it is open in this process: working, waiting or idle."""
 
     session_id: str
     title: str
-    model: str
     workspace_root: str
     created_at: str
     updated_at: str
     turns: int
+    activity: str = ""
+
+
+class SessionDescription(ListedSession, frozen=True, rename="camel"):
+    """A session in an answer, with what runs now."""
+
+    model: str = ""
     epoch: str = ""
     seq: int = 0
     turn_id: str = ""
@@ -65,7 +71,7 @@ class SessionDescription(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class CapabilitiesAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """What a server can do; `protocol` has the versions that it speaks."""
+    """The features of a server; `protocol` has the versions that it speaks."""
 
     server_version: str
     protocol: tuple[int, ...]
@@ -96,7 +102,10 @@ class RestRoutes:
             raise HttpError(400, "bad_message", "limit must be a number from 1 to 1000")
         query = SessionQuery(text=request.query_params.get("search", "")[:500], limit=int(limit))
         found = await self._hubs.list(request.state.user, query)
-        return _json({"sessions": [_description(summary) for summary in found]})
+        return _json({"sessions": [self._listed(summary) for summary in found]})
+
+    def _listed(self, summary: SessionSummary) -> ListedSession:
+        return msgspec.structs.replace(_description(summary), activity=self._hubs.activity(summary.id))
 
     async def get(self, request: Request) -> Response:
         return _json(await self._describe(await self._hub(request)))
@@ -162,14 +171,12 @@ class RestRoutes:
         return await self._hubs.get(request.state.user, request.path_params["id"])
 
     async def _describe(self, hub: SessionHub) -> SessionDescription:
-        described = _description(await self._hubs.summary(hub))
+        listed = msgspec.structs.asdict(self._listed(await self._hubs.summary(hub)))
         session = hub.session
         turn = session.turn if session else None
-        return msgspec.structs.replace(
-            described,
-            title=(session.state.title if session else "") or described.title,
+        return SessionDescription(
+            **listed | {"title": (session.state.title if session else "") or listed["title"]},
             model=session.info.option("model") if session else hub.record.options.get("model", ""),
-            workspace_root=hub.record.root,
             epoch=hub.epoch,
             seq=hub.last_seq,
             turn_id=turn.id if turn else "",
@@ -179,10 +186,8 @@ class RestRoutes:
         )
 
 
-def _description(summary: SessionSummary) -> SessionDescription:
-    return SessionDescription(
-        summary.id, summary.title, "", summary.cwd, summary.started, summary.changed, summary.turns
-    )
+def _description(summary: SessionSummary) -> ListedSession:
+    return ListedSession(summary.id, summary.title, summary.cwd, summary.started, summary.changed, summary.turns)
 
 
 def _json(value: Any, status: int = 200) -> Response:

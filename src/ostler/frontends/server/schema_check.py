@@ -1,85 +1,45 @@
 """Checks JSON values against a client's JSON Schema, without compiling code from it.
 
-A schema comes from outside. It is interpreted in a limited number of steps, patterns run in linear time, and a
-reference leads only to another place of the same schema. Keywords that are not known here allow everything.
+A schema comes from outside. It is interpreted in a limited number of steps, which every comparison uses up; patterns
+run in linear time, and a reference leads only to another place of the same schema. Keywords that are not known here,
+and patterns that cannot be checked in linear time, allow everything.
 """
 
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-MAX_DEPTH = 32
-MAX_STEPS = 100_000
+import msgspec
+
+from ostler.wire.tool_schemas import MAX_DEPTH, is_number, resolve_reference
+
+MAX_STEPS = 300_000
+PATTERN_MEMORY = 1 << 20  # bytes for a compiled pattern
+STEPS_TO_COMPILE = 5000
+CHECKS_IN_A_STEP = 120  # of one instruction of a pattern with one character
+MAX_PATTERN = 1000
+COMPARISONS_IN_A_STEP = 20  # of a choice with a text or number
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
-    "integer": lambda value: _is_number(value) and float(value).is_integer() if _is_finite(value) else False,
-    "number": lambda value: _is_number(value),
+    "integer": lambda value: is_number(value) and (isinstance(value, int) or value.is_integer()),
+    "number": is_number,
     "boolean": lambda value: isinstance(value, bool),
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
     "null": lambda value: value is None,
 }
-_SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-_SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 
 
-class SchemaError(ValueError):
-    """A schema that cannot be used; the message says why."""
-
-
-def check_schema(schema: Any) -> None:
-    """Raise `SchemaError` if this is not a schema that `find_mismatch` can check."""
-    _SchemaWalk(schema).walk(schema, 0)
+class _TooComplexError(Exception):
+    """The check needs more steps than are allowed."""
 
 
 def find_mismatch(schema: Mapping[str, Any], value: Any) -> str:
-    """Return why a value does not match a checked schema, or an empty string."""
-    return _Check(schema).mismatch(schema, value, "", 0)
-
-
-class _SchemaWalk:
-    def __init__(self, root: Any) -> None:
-        self._root = root
-        self._nodes = 0
-
-    def walk(self, node: Any, depth: int) -> None:
-        self._nodes += 1
-        if depth > MAX_DEPTH or self._nodes > 5000:
-            raise SchemaError("the schema is nested too deeply or too large")
-        if isinstance(node, bool):
-            return
-        if not isinstance(node, dict):
-            raise SchemaError(f"{str(node)[:40]!r} is not a schema")
-        self._check_values(node)
-        for key in _SCHEMA_MAPS:
-            for child in _mapping(node.get(key, {}), key).values():
-                self.walk(child, depth + 1)
-        for key in _SCHEMA_LISTS:
-            for child in _list(node.get(key, []), key):
-                self.walk(child, depth + 1)
-        for key in _SCHEMAS:
-            if key in node and not (key == "items" and isinstance(node[key], list)):
-                self.walk(node[key], depth + 1)
-
-    def _check_values(self, node: dict[str, Any]) -> None:
-        types = node.get("type", [])
-        for name in types if isinstance(types, list) else [types]:
-            if not isinstance(name, str) or name not in _TYPES:
-                raise SchemaError(f"{str(name)[:40]!r} is not a type")
-        if not all(isinstance(name, str) for name in _list(node.get("required", []), "required")):
-            raise SchemaError("`required` must be a list of names")
-        _list(node.get("enum", []), "enum")
-        if "$ref" in node:
-            _resolve(self._root, node["$ref"])
-        for pattern in [node.get("pattern", ""), *_mapping(node.get("patternProperties", {}), "patternProperties")]:
-            _compile(pattern)
-        for key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"):
-            if key in node and not _is_number(node[key]) and not isinstance(node[key], bool):
-                raise SchemaError(f"`{key}` must be a number")
-        for key in ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"):
-            if key in node and (not _is_number(node[key]) or node[key] < 0):
-                raise SchemaError(f"`{key}` must be a number of at least 0")
+    """Return why a value does not match a schema that `check_schema` accepted, or an empty string."""
+    try:
+        return _Check(schema).mismatch(schema, value, "", 0)
+    except _TooComplexError:
+        return "too complex to check"
 
 
 class _Check:
@@ -88,23 +48,29 @@ class _Check:
         self._steps = 0
 
     def mismatch(self, schema: Any, value: Any, path: str, depth: int) -> str:
-        self._steps += 1
-        if depth > MAX_DEPTH * 2 or self._steps > MAX_STEPS:
-            return f"{path or 'the arguments'}: too complex to check"
+        self._use(1)
+        if depth > MAX_DEPTH * 2:
+            raise _TooComplexError
         if isinstance(schema, bool):
             return "" if schema else f"{path or 'the arguments'}: not allowed"
         where = path or "the arguments"
         if "$ref" in schema:
-            problem = self.mismatch(_resolve(self._root, schema["$ref"]), value, path, depth + 1)
+            self._use(schema["$ref"].count("/"))
+            problem = self.mismatch(resolve_reference(self._root, schema["$ref"]), value, path, depth + 1)
             if problem:
                 return problem
         return (
             _check_type(schema, value, where)
-            or _check_choice(schema, value, where)
-            or _check_size(schema, value, where)
+            or self._check_choice(schema, value, where)
+            or self._check_size(schema, value, where)
             or self._check_combinations(schema, value, path, depth)
             or self._check_members(schema, value, path, depth)
         )
+
+    def _use(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > MAX_STEPS:
+            raise _TooComplexError
 
     def _check_combinations(self, schema: Mapping[str, Any], value: Any, path: str, depth: int) -> str:
         where = path or "the arguments"
@@ -133,6 +99,7 @@ class _Check:
 
     def _check_object(self, schema: Mapping[str, Any], value: dict[str, Any], path: str, depth: int) -> str:
         where = path or "the arguments"
+        self._use(len(schema.get("required", ())))
         for name in schema.get("required", ()):
             if name not in value:
                 return f"{where}: {name!r:.80} is missing"
@@ -140,7 +107,7 @@ class _Check:
         for name, item in value.items():
             place = f"{path}.{name[:80]}" if path else name[:80]
             parts = [properties[name]] if name in properties else []
-            parts += [part for pattern, part in patterns.items() if _compile(pattern).search(name)]
+            parts += [part for pattern, part in patterns.items() if self._matches(pattern, name)]
             if not parts:
                 parts = [schema.get("additionalProperties", True)]
                 if parts == [False]:
@@ -159,12 +126,55 @@ class _Check:
             if problem := self.mismatch(part, item, f"{path}[{index}]", depth + 1):
                 return problem
         if schema.get("uniqueItems") is True:
-            seen: list[Any] = []
-            for item in value[:1000]:
-                if any(_equal(item, other) for other in seen):
-                    return f"{path or 'the arguments'}: has an item twice"
-                seen.append(item)
+            self._use(len(value))
+            if len({msgspec.json.encode(item, order="sorted") for item in value}) < len(value):
+                return f"{path or 'the arguments'}: has an item twice"
         return ""
+
+    def _check_choice(self, schema: Mapping[str, Any], value: Any, where: str) -> str:
+        if "const" in schema and not self._equal(schema["const"], value):
+            return f"{where}: must be {str(schema['const'])[:80]!r}"
+        if "enum" in schema and not self._is_among(schema["enum"], value):
+            return f"{where}: must be one of {', '.join(str(choice)[:40] for choice in schema['enum'][:20])}"
+        return ""
+
+    def _is_among(self, choices: list[Any], value: Any) -> bool:
+        if isinstance(value, dict | list):
+            return any(self._equal(choice, value) for choice in choices)
+        self._use(len(choices) // COMPARISONS_IN_A_STEP)
+        return any(self._equal(choice, value) for choice in [choice for choice in choices if choice == value])
+
+    def _check_size(self, schema: Mapping[str, Any], value: Any, where: str) -> str:
+        if isinstance(value, str):
+            if "pattern" in schema and not self._matches(schema["pattern"], value):
+                return f"{where}: must match {schema['pattern'][:80]!r}"
+            return _check_count(schema, len(value), "Length", "characters", where)
+        if isinstance(value, list):
+            return _check_count(schema, len(value), "Items", "items", where)
+        if isinstance(value, dict):
+            return _check_count(schema, len(value), "Properties", "members", where)
+        return _check_number(schema, value, where) if is_number(value) else ""
+
+    def _matches(self, pattern: str, text: str) -> bool:
+        """Return whether a text matches a pattern, or the pattern cannot be checked."""
+        if pattern not in _PATTERNS:
+            self._use(STEPS_TO_COMPILE)
+        compiled = _compile(pattern)
+        if compiled is None:
+            return True
+        self._use(1 + compiled.programsize * len(text) // CHECKS_IN_A_STEP)
+        return compiled.search(text) is not None
+
+    def _equal(self, left: Any, right: Any) -> bool:
+        """Compare JSON values, for which true is not 1."""
+        self._use(1)
+        if isinstance(left, bool) or isinstance(right, bool):
+            return left is right
+        if isinstance(left, dict) and isinstance(right, dict):
+            return left.keys() == right.keys() and all(self._equal(left[key], right[key]) for key in left)
+        if isinstance(left, list) and isinstance(right, list):
+            return len(left) == len(right) and all(map(self._equal, left, right))
+        return bool(left == right) and (type(left) is type(right) or (is_number(left) and is_number(right)))
 
 
 def _check_type(schema: Mapping[str, Any], value: Any, where: str) -> str:
@@ -172,26 +182,6 @@ def _check_type(schema: Mapping[str, Any], value: Any, where: str) -> str:
         return ""
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     return "" if any(_TYPES[name](value) for name in types) else f"{where}: must be {' or '.join(types)}"
-
-
-def _check_choice(schema: Mapping[str, Any], value: Any, where: str) -> str:
-    if "const" in schema and not _equal(schema["const"], value):
-        return f"{where}: must be {str(schema['const'])[:80]!r}"
-    if "enum" in schema and not any(_equal(choice, value) for choice in schema["enum"]):
-        return f"{where}: must be one of {', '.join(str(choice)[:40] for choice in schema['enum'][:20])}"
-    return ""
-
-
-def _check_size(schema: Mapping[str, Any], value: Any, where: str) -> str:
-    if isinstance(value, str):
-        if "pattern" in schema and not _compile(schema["pattern"]).search(value):
-            return f"{where}: must match {schema['pattern'][:80]!r}"
-        return _check_count(schema, len(value), "Length", "characters", where)
-    if isinstance(value, list):
-        return _check_count(schema, len(value), "Items", "items", where)
-    if isinstance(value, dict):
-        return _check_count(schema, len(value), "Properties", "members", where)
-    return _check_number(schema, value, where) if _is_number(value) else ""
 
 
 def _check_count(schema: Mapping[str, Any], count: int, key: str, unit: str, where: str) -> str:
@@ -204,78 +194,39 @@ def _check_count(schema: Mapping[str, Any], count: int, key: str, unit: str, whe
 
 def _check_number(schema: Mapping[str, Any], value: float, where: str) -> str:
     low, high = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    if value < schema.get("minimum", -math.inf) or (_is_number(low) and low is not None and value <= low):
+    if value < schema.get("minimum", -math.inf) or (is_number(low) and low is not None and value <= low):
         return f"{where}: too small"
-    if value > schema.get("maximum", math.inf) or (_is_number(high) and high is not None and value >= high):
+    if value > schema.get("maximum", math.inf) or (is_number(high) and high is not None and value >= high):
         return f"{where}: too large"
     step = schema.get("multipleOf")
-    if _is_number(step) and step and _is_finite(value) and abs(value / step - round(value / step)) > 1e-9:
+    if is_number(step) and step and not _is_multiple(value, step):
         return f"{where}: must be a multiple of {step}"
     return ""
 
 
-def _resolve(root: Any, reference: Any) -> Any:
-    """Return the part of a schema that a reference names. Raises `SchemaError` if it is not in this schema."""
-    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-        raise SchemaError(f"the reference {str(reference)[:80]!r} leads out of the schema")
-    node = root
-    for part in reference.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(node, dict) or name not in node:
-            raise SchemaError(f"the reference {reference[:80]!r} leads nowhere")
-        node = node[name]
-    if not isinstance(node, dict | bool):
-        raise SchemaError(f"the reference {reference[:80]!r} is not a schema")
-    return node
+def _is_multiple(value: float, step: float) -> bool:
+    from fractions import Fraction
+
+    return Fraction(str(value)) % Fraction(str(step)) == 0  # exact, as the decimal numbers that JSON has
 
 
 _PATTERNS: dict[str, Any] = {}
 
 
-def _compile(pattern: Any) -> Any:
-    """Compile a pattern for an engine that runs in linear time."""
-    if not isinstance(pattern, str) or len(pattern) > 1000:
-        raise SchemaError("a pattern must be a short text")
+def _compile(pattern: str) -> Any:
+    """Compile a pattern for an engine that runs in linear time. Return None if it cannot."""
+    if len(pattern) > MAX_PATTERN:
+        return None
     if pattern not in _PATTERNS:
         import re2
 
         options = re2.Options()
         options.log_errors = False
+        options.max_mem = PATTERN_MEMORY
         if len(_PATTERNS) > 1000:
             _PATTERNS.clear()
         try:
             _PATTERNS[pattern] = re2.compile(pattern, options)
-        except re2.error as error:
-            raise SchemaError(f"the pattern {pattern[:80]!r} is not supported: {str(error)[:80]}") from None
+        except re2.error:
+            _PATTERNS[pattern] = None
     return _PATTERNS[pattern]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_finite(value: Any) -> bool:
-    return _is_number(value) and (isinstance(value, int) or math.isfinite(value))
-
-
-def _equal(left: Any, right: Any) -> bool:
-    """Compare JSON values, for which true is not 1."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_equal, left, right))
-    return left == right and (type(left) is type(right) or (_is_number(left) and _is_number(right)))
-
-
-def _mapping(value: Any, key: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise SchemaError(f"`{key}` must be an object")
-    return value
-
-
-def _list(value: Any, key: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise SchemaError(f"`{key}` must be a list")
-    return value

@@ -16,10 +16,10 @@ from ostler.frontends.server.frame_handler import FrameHandler, error_code
 from ostler.frontends.server.http_errors import HttpError, read_body
 from ostler.frontends.server.hub import SessionHub
 from ostler.frontends.server.hubs import SessionHubs
-from ostler.frontends.server.manifest import ManifestError
 from ostler.wire.client_frames import ClientFrame, Hello
 from ostler.wire.frames import FrameError, decode_client_frame, encode_frame
 from ostler.wire.frames_shared import PROTOCOL_VERSION, ResumePoint
+from ostler.wire.manifest_rules import ManifestError
 from ostler.wire.server_frames import ErrorMessage, Heartbeat
 
 STREAM_HEADERS = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
@@ -45,14 +45,18 @@ class SseClient:
         """Whether it has sent `hello` or opened a stream."""
         return self.connection is not None or self.stream_number > 0
 
-    async def attach(self, hello: Hello, user: str) -> None:
-        """Attach a connection for this `hello`, in place of an earlier one."""
+    async def attach(self, hello: Hello, user: str) -> ErrorMessage | None:
+        """Attach a connection for this `hello`, in place of an earlier one. Return why it was refused, if it was."""
         if self.connection:
             self.hub.detach(self.connection)
+            self.connection = self.handler = None
         connection = ClientConnection(self.hub, hello, user)
         await self.hub.attach(connection)
+        if connection.close_code:
+            return connection.close_error
         self.user, self.connection, self.handler = user, connection, FrameHandler(self.hub, connection)
         self.said_hello.set()
+        return None
 
     async def resume(self, last_seq: int) -> None:
         """Continue after a record that a former stream has sent."""
@@ -84,11 +88,19 @@ class SseRoutes:
         self._hubs = hubs
         self._config = hubs.parts.config
         self._clients: dict[tuple[str, str, str], SseClient] = {}
+        hubs.on_drain.append(self._end_waiting)
+
+    def _end_waiting(self) -> None:
+        """End the streams of clients that have not sent `hello`; the others end with their connections."""
+        for client in self._clients.values():
+            client.said_hello.set()
 
     async def stream(self, request: Request) -> Response:
         client = await self._client(request)
         client.cancel_gap()
         last_id = request.headers.get("last-event-id", "")
+        if client.connection is None and "write" not in request.state.scopes:  # it cannot send a hello, and watches
+            await client.attach(Hello(), request.state.user)
         if client.connection and (last_id or client.stream_number):
             await self._resume(client, last_id)
         client.stream_number += 1
@@ -106,6 +118,8 @@ class SseRoutes:
         return JSONResponse(body, 202 if len(frames) > len(replies) or not replies else 400)
 
     async def _client(self, request: Request) -> SseClient:
+        if self._hubs.draining:
+            raise HttpError(503, "draining", "the server is shutting down")
         name = request.query_params.get("connection", "default")
         if not _CONNECTION.fullmatch(name):
             raise HttpError(400, "bad_message", "connection must have 1 to 64 visible ASCII characters")
@@ -122,28 +136,40 @@ class SseRoutes:
         return client
 
     def _forget(self, client: SseClient) -> None:
-        self._clients = {key: other for key, other in self._clients.items() if other is not client}
+        for key in [key for key, other in self._clients.items() if other is client]:
+            del self._clients[key]
 
-    def _decode(self, body: bytes) -> list[ClientFrame]:
+    def _decode(self, body: bytes) -> list[ClientFrame | FrameError]:
+        """Return the messages; a `FrameError` for one of a known type that has wrong fields. Raises `HttpError`."""
         try:
             items = msgspec.json.decode(body, type=msgspec.Raw | list[msgspec.Raw]) if body[:1] == b"[" else [body]
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise HttpError(400, "bad_message", str(error)) from None
         if not isinstance(items, list) or len(items) > MAX_BATCH:
             raise HttpError(400, "bad_message", f"at most {MAX_BATCH} messages can be sent at once")
-        try:
-            frames = [decode_client_frame(bytes(item), self._config.max_frame) for item in items]
-        except FrameError as error:
-            raise HttpError(400, error.code, str(error)[:500]) from None
-        return [frame for frame in frames if frame is not None]
+        frames: list[ClientFrame | FrameError] = []
+        for item in items:
+            try:
+                if frame := decode_client_frame(bytes(item), self._config.max_frame):
+                    frames.append(frame)
+            except FrameError as error:
+                if error.header is None:
+                    raise HttpError(400, error.code, str(error)[:500]) from None
+                frames.append(error)
+        return frames
 
-    async def _handle(self, client: SseClient, frame: ClientFrame, user: str) -> ErrorMessage | None:
+    async def _handle(self, client: SseClient, frame: ClientFrame | FrameError, user: str) -> ErrorMessage | None:
         hub = client.hub
         if isinstance(frame, Hello):
             return await self._hello(client, frame, user)
         if client.handler is None:
+            if isinstance(frame, FrameError):
+                return ErrorMessage(hub.id, str(frame)[:500], frame.code)
             return ErrorMessage(hub.id, "the first message must be hello", "hello_expected")
-        return await client.handler.handle(frame)
+        if isinstance(frame, FrameError):
+            assert frame.header is not None
+            return client.handler.refuse(frame, frame.header)
+        return await client.handler.handle(frame, len(encode_frame(frame)))
 
     async def _hello(self, client: SseClient, hello: Hello, user: str) -> ErrorMessage | None:
         hub = client.hub
@@ -151,11 +177,12 @@ class SseRoutes:
             text = f"the client speaks protocol {hello.protocol}, this server {PROTOCOL_VERSION}"
             return ErrorMessage(hub.id, text, "bad_message")
         try:
-            await client.attach(hello, user)
+            if refusal := await client.attach(hello, user):
+                return refusal
         except ManifestError as error:
             return ErrorMessage(hub.id, str(error), "bad_manifest")
         except OstlerError as error:
-            return ErrorMessage(hub.id, str(error), error_code(error))
+            return ErrorMessage(hub.id, error.fault.message, error_code(error))
         if not client.stream_number:
             client.stay(self._config.stream_gap)
         return None
@@ -179,7 +206,8 @@ class SseRoutes:
                         await client.said_hello.wait()
             while number == client.stream_number:
                 connection = client.connection
-                assert connection is not None
+                if connection is None:
+                    return
                 try:
                     async with asyncio.timeout(self._config.heartbeat):
                         message = await connection.outbox.get()

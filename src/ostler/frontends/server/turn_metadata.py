@@ -1,5 +1,7 @@
 """Reads the log: how a turn ended, and the conversation as a snapshot."""
 
+from collections.abc import Collection
+
 import msgspec
 
 from ostler.core.events import (
@@ -98,6 +100,14 @@ def _message(envelope: Envelope, names: dict[str, str]) -> SnapshotMessage | Non
             )
         case _:
             return None
+
+
+def undelivered_prompts(records: Records, ids: Collection[str]) -> list[Prompt]:
+    """Return the steering prompts with these ids, in order."""
+    if not ids:  # it is usual, and saves the search
+        return []
+    events = (records[index].event for index in records.indexes_of(("steered",)))
+    return [event.prompt for event in events if isinstance(event, Steered) and event.prompt.id in ids]
 
 
 def received_prompts(records: Records) -> tuple[set[str], tuple[Prompt, ...]]:

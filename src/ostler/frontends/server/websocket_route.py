@@ -12,10 +12,10 @@ from ostler.frontends.server.frame_handler import FrameHandler, error_code
 from ostler.frontends.server.http_errors import HttpError, is_not_found
 from ostler.frontends.server.hub import SessionHub
 from ostler.frontends.server.hubs import SessionHubs
-from ostler.frontends.server.manifest import ManifestError
 from ostler.wire.client_frames import Hello
 from ostler.wire.frames import FrameError, decode_client_frame, encode_frame
 from ostler.wire.frames_shared import PROTOCOL_VERSION, CloseCode, ErrorCode
+from ostler.wire.manifest_rules import ManifestError
 from ostler.wire.server_frames import ErrorMessage, Heartbeat
 
 log = logging.getLogger("ostler.server")
@@ -35,7 +35,7 @@ class WebSocketRoute:
             hub = await self._find(user, websocket.path_params["id"])
         except OstlerError as error:
             status = 404 if is_not_found(error) else 503
-            await _deny(websocket, status, "session not found" if status == 404 else str(error))
+            await _deny(websocket, status, "session not found" if status == 404 else error.fault.message)
             return
         try:
             self._hubs.check_connections(hub)
@@ -68,7 +68,7 @@ class WebSocketRoute:
         except OstlerError as error:
             code = error_code(error)
             close = CloseCode.BAD_MESSAGE if code == "bad_change" else CloseCode.RESTART
-            await _fail(websocket, hub, close, str(error), code)
+            await _fail(websocket, hub, close, error.fault.message, code)
             return
         tasks = [
             asyncio.create_task(self._write(websocket, hub, connection)),
@@ -91,7 +91,8 @@ class WebSocketRoute:
             await _fail(websocket, hub, CloseCode.NO_HELLO, "no hello was received", "hello_expected")
             return None
         except FrameError as error:
-            await _fail(websocket, hub, CloseCode.BAD_MESSAGE, str(error), error.code)
+            close = CloseCode.BAD_MANIFEST if error.code == "bad_manifest" else CloseCode.BAD_MESSAGE
+            await _fail(websocket, hub, close, str(error), error.code)
             return None
         if not isinstance(frame, Hello):
             await _fail(websocket, hub, CloseCode.BAD_MESSAGE, "the first message must be hello", "hello_expected")
@@ -114,15 +115,15 @@ class WebSocketRoute:
             try:
                 frame = decode_client_frame(text, self._config.max_frame)
             except FrameError as error:
-                refused = ErrorMessage(hub.id, str(error)[:500], error.code)
-                if error.is_known_type:
-                    connection.send(refused)
+                if error.header:
+                    handler.refuse(error, error.header)
                     continue
+                refused = ErrorMessage(hub.id, str(error)[:500], error.code)
                 connection.close(CloseCode.BAD_MESSAGE, str(error), refused)
                 await connection.written.wait()
                 return
             if frame is not None:
-                await handler.handle(frame)
+                await handler.handle(frame, len(text.encode("utf-8", "replace")))
 
     async def _write(self, websocket: WebSocket, hub: SessionHub, connection: ClientConnection) -> None:
         """Send what waits; a heartbeat if there is nothing. A client that does not read is closed."""

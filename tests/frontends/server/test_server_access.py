@@ -8,10 +8,10 @@ import stat
 import pytest
 from tests.certificates import Certificates
 
-from ostler.app.server_access import AccessOptions, ServerAccess, local_user
 from ostler.app.server_storage import open_audit_log
 from ostler.core.errors import UsageError
 from ostler.frontends.server.listening import ListenOptions
+from ostler.frontends.server.server_access import AccessOptions, ServerAccess, local_user
 from ostler.storage.sqlite_accounts import SqliteAccounts
 from ostler.storage.sqlite_database import SqliteDatabase
 from ostler.wire.pairing import parse_pairing_line

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.app.server_login import parse_server, server_url
 from ostler.core.accounts import DAY, Accounts
 from ostler.core.errors import UsageError
 from ostler.frontends.server.audit_log import AuditEntry, AuditLog
@@ -26,6 +25,7 @@ from ostler.frontends.server.listening import (
 from ostler.frontends.server.pairing_exchange import PairingExchange
 from ostler.frontends.server.token_revocation import TokenRevocation
 from ostler.frontends.server.unix_socket import close_unix, listen_unix
+from ostler.http.server_address import parse_server, server_url
 from ostler.http.url import ServerOrigin
 from ostler.wire.pairing import PAIR_PATH, PairingLine
 
@@ -92,6 +92,16 @@ class ServerAccess:
         own = ServerOrigin("https" if tcp.certificate else "http", host, self._tcp.getsockname()[1])
         return server_url(self._origins[0] if self._origins else own)
 
+    @property
+    def port(self) -> int:
+        return int(self._tcp.getsockname()[1]) if self._tcp else 0
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the certificate, or ""."""
+        certificate, _ = self.tls_files
+        return certificate_fingerprint(certificate) if certificate else ""
+
     def guard(self, app: "ASGIApp") -> "ASGIApp":
         """Return the application behind all checks."""
         app = TokenRevocation(app, self._accounts, self._audit)
@@ -114,10 +124,9 @@ class ServerAccess:
         if tcp and self._options.has_pairing:
             code = self._accounts.open_pairing(self.user, PAIRING_SECONDS, TOKEN_SECONDS)
             self._audit.write(AuditEntry(event="pairing.opened", user=self.user, client="command line"))
-            fingerprint = certificate_fingerprint(tcp.certificate) if tcp.certificate else ""
             lines += [
                 f"connect one client as {self.user} within {PAIRING_SECONDS / 60:g} minutes:",
-                f"  ostler connect '{PairingLine(self.url, code, fingerprint)}'",
+                f"  ostler connect '{PairingLine(self.url, code, self.fingerprint)}'",
             ]
         return lines
 

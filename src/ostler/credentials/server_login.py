@@ -12,8 +12,9 @@ from ostler.credentials.server_logins import ServerLogin, ServerLogins
 from ostler.http.client import HttpClient, HttpDocument
 from ostler.http.dialer import Dialer
 from ostler.http.proxy import proxy_for
+from ostler.http.server_address import parse_server, server_url
 from ostler.http.tls import TlsFiles
-from ostler.http.url import ServerOrigin, match_url, origin_from_match
+from ostler.http.url import ServerOrigin
 from ostler.wire.pairing import (
     PAIR_PATH,
     TOKEN_PATH,
@@ -25,6 +26,9 @@ from ostler.wire.pairing import (
 )
 
 CHECK_PATH = "/api/agent/capabilities"
+TRUST_HINT = (
+    "log in with the whole pairing line, which has its fingerprint, or set SSL_CERT_FILE to the file of its issuer"
+)
 TIMEOUT_SECONDS = 10.0
 MAX_REPLY = 64 * 1024
 UNIX = "unix:"
@@ -53,12 +57,14 @@ class KnownServer(msgspec.Struct, frozen=True):
         if self.unix:
             return Dialer(self.origin, unix=self.unix, timeout=TIMEOUT_SECONDS)
         files = TlsFiles(fingerprint=self.login.fingerprint) if self.login.fingerprint else None
-        return Dialer(self.origin, proxy=proxy_for(self.origin, env), tls_files=files, timeout=TIMEOUT_SECONDS)
-
-
-def server_url(origin: ServerOrigin) -> str:
-    """Return the URL under which a server's login is stored."""
-    return f"{origin.scheme}://{origin.address}"
+        return Dialer(
+            self.origin,
+            proxy=proxy_for(self.origin, env),
+            tls_files=files,
+            timeout=TIMEOUT_SECONDS,
+            setting="its URL",
+            trust_hint=TRUST_HINT,
+        )
 
 
 def find_server(text: str, logins: ServerLogins, env: Mapping[str, str]) -> KnownServer:
@@ -142,14 +148,6 @@ async def log_out(text: str, logins: ServerLogins, env: Mapping[str, str]) -> st
     if not logins.delete(url):
         raise UsageError(f"no login for {url}", hint="`ostler login` lists the servers")
     return result
-
-
-def parse_server(text: str) -> ServerOrigin:
-    """Return the server of a URL without path, user and query. Raises `UsageError`."""
-    match = match_url(text)
-    if match is None or match["user"] or match["query"] is not None or (match["path"] or "/") != "/":
-        raise UsageError("the server's URL must be written as https://host:port", hint="it has no path and no token")
-    return origin_from_match(match)
 
 
 async def _pair(server: KnownServer, line: PairingLine, env: Mapping[str, str]) -> PairingReply:

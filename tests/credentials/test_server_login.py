@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from tests.frontends.server.guarded_server import GuardedServer
 
-from ostler.app.server_login import KnownServer, find_server, log_in, open_server
 from ostler.core.errors import BackendError, OstlerError, UsageError
+from ostler.credentials.server_login import KnownServer, find_server, log_in, open_server
 from ostler.credentials.server_logins import ServerLogin, ServerLogins
 from ostler.credentials.store import LocalCredentials
 from ostler.http.websocket import open_websocket

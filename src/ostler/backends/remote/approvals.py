@@ -1,0 +1,170 @@
+"""Approval requests of the session that clients tell each other through the server.
+
+The tool host decides alone: what it tells others is who waits for an answer, and with its user's consent what about.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from ostler.backends.remote.questions import ServerQuestions
+from ostler.core.display import Display, DisplayDiff, DisplayFields, DisplayText
+from ostler.core.events import Envelope, Event, Notice, PermissionAsked, PermissionDecided
+from ostler.core.permission import Decision, Permission, Question, QuestionReply
+from ostler.core.protocols import Session
+from ostler.text.sanitise import sanitise
+from ostler.wire.client_frames import ApprovalAnswer, ApprovalRequest, ApprovalResolved
+
+ALLOW, DENY = "Allow once", "Deny"
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"answer": {"enum": [ALLOW, DENY]}},
+    "required": ["answer"],
+}
+MAX_TEXT = 20_000
+MAX_FEEDBACK = 2000
+
+
+class SharedApprovals:
+    """The requests of this machine, if it is the tool host, and those of others."""
+
+    def __init__(self, host: "HostRequests", others: "OtherRequests") -> None:
+        self.host = host
+        self._others = others
+
+    def on_message(self, frame: ApprovalRequest | ApprovalAnswer | ApprovalResolved) -> None:
+        match frame:
+            case ApprovalRequest():
+                self._others.on_request(frame)
+            case ApprovalAnswer():
+                self.host.answer(frame)
+            case ApprovalResolved(ask_id):
+                self._others.on_resolved(ask_id)
+
+    def on_connected(self) -> None:
+        self._others.on_connected()
+        self.host.repeat()
+
+    def close(self) -> None:
+        self._others.close()
+        self.host.close()
+
+
+class HostRequests:
+    """Tells the other clients about the open requests of this machine, and takes answers if its user agreed to that.
+
+    An answer allows or denies one call. A dangerous call is never answered by others.
+    """
+
+    def __init__(
+        self, send: Callable[[ApprovalRequest | ApprovalResolved], object], ran_here: Callable[[str], bool]
+    ) -> None:
+        """`ran_here` tells whether a call is the server's; requests for others concern nobody else."""
+        self._send = send
+        self._ran_here = ran_here
+        self._open: dict[str, ApprovalRequest] = {}
+        self._session: Session | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._others_may_answer = False
+
+    def follow(self, session: Session, *, others_may_answer: bool) -> None:
+        """Begin to tell others about the requests of the session."""
+        self._session, self._others_may_answer = session, others_may_answer
+        following = self._follow(session.subscribe(session.last_seq))
+        self._following = asyncio.create_task(following, name="requests for other clients")
+
+    def repeat(self) -> None:
+        """Send what is open, after a new connection."""
+        for request in self._open.values():
+            self._send(request)
+
+    def answer(self, answer: ApprovalAnswer) -> None:
+        """Use the answer of another client, if it may answer this request."""
+        request, decision = self._open.get(answer.ask_id), answer.decision
+        if self._session is None or request is None or request.only_at_host or decision is None:
+            return
+        if decision.answer in ("allow", "deny"):
+            who, feedback = sanitise(answer.who)[:100] or "another client", sanitise(decision.feedback)[:MAX_FEEDBACK]
+            self._session.answer(answer.ask_id, Decision(decision.answer, "person", feedback=feedback, who=who))
+
+    def close(self) -> None:
+        if self._following:
+            self._following.cancel()
+
+    async def _follow(self, envelopes: AsyncIterator[Envelope]) -> None:
+        async for envelope in envelopes:
+            match envelope.event:
+                case PermissionAsked(ask_id, permission, once_only) if self._ran_here(permission.call_id):
+                    only_here = not self._others_may_answer or once_only or permission.dangerous
+                    told = Permission(permission.title, call_id=permission.call_id) if only_here else permission
+                    request = ApprovalRequest(ask_id, permission=told, once_only=once_only, only_at_host=only_here)
+                    self._open[ask_id] = request
+                    self._send(request)
+                case PermissionDecided(ask_id, _, decision) if self._open.pop(ask_id, None):
+                    self._send(ApprovalResolved(ask_id, decision=Decision(decision.answer, decision.by)))
+                case _:
+                    pass
+
+
+class OtherRequests:
+    """Shows the requests of the tool host, and questions of the server, to the user of this client."""
+
+    def __init__(
+        self, questions: ServerQuestions, send: Callable[[ApprovalAnswer], object], emit: Callable[[Event], None]
+    ) -> None:
+        self._questions = questions
+        self._send = send
+        self._emit = emit
+        self._told: set[str] = set()
+        self._asked: set[str] = set()
+
+    def on_request(self, request: ApprovalRequest) -> None:
+        if request.question is not None:
+            self._questions.start(request.ask_id, request.question)
+        elif request.permission is not None:
+            self._show(request, request.permission)
+
+    def on_resolved(self, ask_id: str) -> None:
+        self._told.discard(ask_id)
+        self._questions.withdraw(ask_id)
+
+    def on_connected(self) -> None:
+        """Close what was asked before: the server sends again what is still open."""
+        for ask_id in self._asked:
+            self._questions.withdraw(ask_id)
+        self._asked.clear()
+
+    def close(self) -> None:
+        self._questions.close()
+
+    def _show(self, request: ApprovalRequest, permission: Permission) -> None:
+        ask_id, host = request.ask_id, sanitise(request.host.name)[:100] or "the tool host"
+        if request.only_at_host:
+            if ask_id not in self._told:
+                self._told.add(ask_id)
+                self._emit(Notice("info", f"{host} waits for an answer there: {sanitise(permission.title)[:500]}"))
+            return
+
+        def answer(reply: QuestionReply) -> None:
+            chosen = (reply.content or {}).get("answer") if reply.action == "accept" else None
+            if chosen in (ALLOW, DENY):
+                decision = Decision("allow" if chosen == ALLOW else "deny", "person")
+                self._send(ApprovalAnswer(ask_id, decision=decision))
+
+        self._asked.add(ask_id)
+        text = f"{permission.title}\n{_preview_text(permission.preview)}".strip()[:MAX_TEXT]
+        self._questions.start(ask_id, Question(ask_id, text, SCHEMA, asked_by=host), answer)
+
+
+def _preview_text(preview: Display) -> str:
+    parts = [preview.summary]
+    for block in preview.blocks:
+        match block:
+            case DisplayText(text):
+                parts.append(text)
+            case DisplayDiff(path, diff):
+                parts.append(diff or path)
+            case DisplayFields(pairs):
+                parts += [f"{name}: {value}" for name, value in pairs]
+            case _:
+                pass
+    return "\n".join(filter(None, parts))

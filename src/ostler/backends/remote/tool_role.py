@@ -1,0 +1,141 @@
+"""Whether this machine runs the tools of the session, or another one whose work this client watches."""
+
+import asyncio
+from collections.abc import Callable, Collection
+
+from ostler.backends.remote.manifest import OwnManifest
+from ostler.backends.remote.plan import RemotePlan
+from ostler.backends.remote.stream import ServerStream
+from ostler.core.errors import BackendError
+from ostler.core.events import Event, Notice
+from ostler.core.tools import ToolSpec
+from ostler.text.sanitise import sanitise
+from ostler.wire.client_frames import Hello
+from ostler.wire.frames_shared import PROTOCOL_VERSION, HostInfo, RemoteWorkspace, ResumePoint
+from ostler.wire.server_frames import HostStatus, SessionCreated
+
+TAKE_SECONDS = 20.0
+FEATURES = ("events", "queue", "approvals", "host", "manifest", "tool.cancel", "changes")
+TAKE_HINT = "/take-tools runs them on this machine"
+
+
+class ToolRole:
+    """The role of this client in the session: tool host, or viewer of the one that is connected elsewhere.
+
+    A client that the server does not accept as tool host becomes a viewer, until its user takes the tools.
+    """
+
+    def __init__(
+        self, plan: RemotePlan, me: HostInfo, server_tools: Collection[str], emit: Callable[[Event], None]
+    ) -> None:
+        """`server_tools` are those that run on the server."""
+        self.is_viewer = False
+        self.manifest = OwnManifest(lambda text: emit(Notice("warning", text)))
+        self._became_host = asyncio.Event()
+        self._plan = plan
+        self._missing = plan.server_only.difference(server_tools)
+        self._emit = emit
+        self._takes = plan.takes_tools
+        self.me = self._host = me
+        self._is_host_connected = True
+        self._was_host = False
+        self._reported = ""  # the last notice
+
+    def tool_names(self) -> frozenset[str]:
+        """The tools that the server may call here."""
+        return frozenset() if self.is_viewer else frozenset(tool.name for tool in self.manifest.sent.tools)
+
+    @property
+    def host_name(self) -> str:
+        """The machine that runs the tools, for people."""
+        return sanitise(self._host.name or self._host.id)[:100] or "another client"
+
+    def describe(self) -> str:
+        """Say where the tools run."""
+        if not self.is_viewer:
+            return "this machine"
+        return self.host_name if self._is_host_connected else f"{self.host_name} (not connected)"
+
+    def make_hello(
+        self, root: str, resume: ResumePoint | None, workspace: RemoteWorkspace | None, options: dict[str, str]
+    ) -> Hello:
+        plan = self._plan
+        manifest = None if self.is_viewer else self.manifest
+        if manifest:
+            manifest.update(self._specs())
+        return Hello(
+            plan.version,
+            manifest.sent if manifest else None,
+            root,
+            PROTOCOL_VERSION,
+            FEATURES,
+            resume,
+            self.me,
+            self._takes,
+            workspace if manifest else None,
+            options,
+        )
+
+    def update_manifest(self) -> bool:
+        """Return whether the tools changed, so that the server needs the new ones."""
+        return not self.is_viewer and self.manifest.update(self._specs())
+
+    def _specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(spec for spec in self._plan.tools() if spec.name not in self._missing)
+
+    def become_viewer(self) -> bool:
+        """Give up the tools, because another client runs them. Return False if this client had none."""
+        if self.is_viewer:
+            return False
+        self.is_viewer, self._takes = True, False
+        self._became_host.clear()
+        return True
+
+    async def take_tools(self, stream: ServerStream) -> bool:
+        """Run the tools on this machine from now on. Raises `BackendError`."""
+        if self.is_viewer:
+            if not stream.is_connected:
+                raise BackendError("the server is not connected now", code="disconnected")
+            self.is_viewer, self._takes = False, True
+            stream.reconnect()
+        try:
+            async with asyncio.timeout(TAKE_SECONDS):
+                await self._became_host.wait()
+        except TimeoutError:
+            raise BackendError("the server did not answer", code="timeout") from None
+        return True
+
+    def on_connected(self, created: SessionCreated) -> None:
+        self._host, self._is_host_connected = created.host, created.host_connected
+        if self.is_viewer:
+            self._tell()
+            return
+        self._takes, self._was_host, self._reported = False, True, ""
+        self._became_host.set()
+
+    def on_status(self, status: HostStatus) -> None:
+        """Note which machine runs the tools, and whether it is connected; or that calls of an earlier one wait."""
+        if status.connected or status.host.id == self._host.id:
+            self._host, self._is_host_connected = status.host, status.connected
+            if self.is_viewer:
+                self._tell()
+        elif status.waiting_calls:
+            name = sanitise(status.host.name or status.host.id)[:100]
+            self._emit(Notice("warning", f"{name} is not connected; {status.waiting_calls} of its calls wait"))
+
+    def _tell(self) -> None:
+        """Report where the tools run, unless the last notice said the same."""
+        text = self.describe()
+        if text == self._reported:
+            return
+        self._reported = text
+        if not self._is_host_connected:
+            text = f"{self.host_name} runs the tools of this session and is not connected; {TAKE_HINT}"
+            self._emit(Notice("warning", text))
+        elif self._was_host:
+            self._was_host = False
+            text = f"{self.host_name} runs the tools of this session now; you can go on watching it, send prompts"
+            self._emit(Notice("warning", f"{text} and cancel; {TAKE_HINT} again"))
+        else:
+            text = f"{self.host_name} runs the tools of this session; you can watch it, send prompts and cancel"
+            self._emit(Notice("info", f"{text}; {TAKE_HINT}"))

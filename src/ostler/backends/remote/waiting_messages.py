@@ -1,0 +1,80 @@
+"""The prompts of this side that wait in the server's queue."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ostler.core.errors import BackendError, OstlerError
+from ostler.core.prompt import Prompt
+from ostler.wire.client_frames import QueueWithdraw, UserMessageFrame
+
+
+class WaitingMessage(msgspec.Struct, eq=False):
+    """A message for the queue; `accepted` is set when the server has it."""
+
+    message: UserMessageFrame
+    accepted: "asyncio.Future[None]"
+
+
+class WaitingMessages:
+    """Sends prompts to the queue and withdraws them. A message is repeated until the server has acknowledged it."""
+
+    def __init__(
+        self,
+        session_id: str,
+        send: Callable[[UserMessageFrame | QueueWithdraw], object],
+        make: Callable[[Prompt, str], UserMessageFrame],
+    ) -> None:
+        """`make` returns the message of a prompt with an id."""
+        self._session_id = session_id
+        self._send = send
+        self._make = make
+        self._messages: dict[str, WaitingMessage] = {}
+
+    def __contains__(self, message_id: object) -> bool:
+        return message_id in self._messages
+
+    async def set(self, prompts: Sequence[Prompt]) -> bool:
+        """Make these the prompts of this side that wait. Return when the server has them. Raises `BackendError`."""
+        wanted = {prompt.id: prompt for prompt in prompts}
+        for message_id in tuple(self._messages.keys() - wanted.keys()):
+            del self._messages[message_id]
+            self._send(QueueWithdraw(message_id, self._session_id))
+        added = []
+        for message_id, prompt in wanted.items():
+            if message_id not in self._messages:
+                waiting = WaitingMessage(self._make(prompt, message_id), asyncio.get_running_loop().create_future())
+                self._messages[message_id] = waiting
+                self._send(waiting.message)
+                added.append(waiting.accepted)
+        if added:
+            await asyncio.gather(*added)
+        return True
+
+    def repeat(self) -> None:
+        """Send what the server has not acknowledged, after a new connection."""
+        for waiting in self._messages.values():
+            if not waiting.accepted.done():
+                self._send(waiting.message)
+
+    def on_accepted(self, message_id: str) -> None:
+        waiting = self._messages.get(message_id)
+        if waiting and not waiting.accepted.done():
+            waiting.accepted.set_result(None)
+
+    def on_error(self, message_id: str, text: str, code: str) -> bool:
+        """Note that the server refused a message. Return False if it is none of these."""
+        waiting = self._messages.pop(message_id, None)
+        if waiting and not waiting.accepted.done():
+            waiting.accepted.set_exception(BackendError(text, code=code))
+        return waiting is not None
+
+    def on_started(self, message_id: str) -> bool:
+        """Note that a turn began. Return whether it is one of these messages."""
+        self.on_accepted(message_id)
+        return self._messages.pop(message_id, None) is not None
+
+    def fail_all(self, error: OstlerError) -> None:
+        for message_id in tuple(self._messages):
+            self.on_error(message_id, str(error), error.fault.code)
