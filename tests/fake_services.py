@@ -67,8 +67,8 @@ class FakeServices:
     async def fork(self, session_id, seq):
         return f"{session_id}-copy-{seq}"
 
-    async def export(self, session_id, output):
-        return output or f"{session_id}.md"
+    async def export(self, session, output):
+        return output or f"{session.id}.md"
 
     async def mcp(self, session, action):
         return ()

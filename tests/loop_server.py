@@ -23,7 +23,6 @@ from ostler.settings.run_options import RunOptions
 from ostler.storage.sqlite_accounts import SqliteAccounts
 from ostler.storage.sqlite_database import SqliteDatabase
 from ostler.storage.sqlite_store import SqliteSessions
-from ostler.wire.frames_shared import HostInfo
 
 
 class CutProxy:
@@ -36,6 +35,7 @@ class CutProxy:
         self.random = random.Random(0)
         self.cuts_left = self.cuts = 0
         self.largest = 4000
+        self.blocks_websockets = False  # like some companies' proxies
         self._open = set()
         self._silent = set()
         self._tasks = set()
@@ -68,6 +68,13 @@ class CutProxy:
             return
         self._open |= {writer, far_writer}
         try:
+            if self.blocks_websockets:
+                head = await reader.readuntil(b"\r\n\r\n")
+                if b"upgrade: websocket" in head.lower():
+                    writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 7\r\nConnection: close\r\n\r\nblocked")
+                    await writer.drain()
+                    raise ConnectionResetError
+                far_writer.write(head)
             await asyncio.gather(self._copy(reader, far_writer), self._copy(far_reader, writer))
         except (OSError, asyncio.IncompleteReadError):
             pass
@@ -136,5 +143,5 @@ class LoopServer:
         self._database.close()
 
 
-def make_plan(tools, **more):
-    return RemotePlan("test", HostInfo("host-1", "here"), lambda: tools, delays=RetryDelays(0.01, 0.05), **more)
+def make_plan(tools, name="here", **more):
+    return RemotePlan("test", name, lambda: tools, delays=RetryDelays(0.01, 0.05), **more)

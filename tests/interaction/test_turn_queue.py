@@ -36,6 +36,7 @@ class ClosingSession:
 
     turn = None
     state = SimpleNamespace(queued=())
+    info = SimpleNamespace(keeps_queue=False)
 
     def __init__(self):
         self.saved = []

@@ -7,14 +7,14 @@ from tests.fake_services import FakeServices
 
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.events import TurnEnded
-from ostler.core.permission import QuestionReply
+from ostler.core.permission import CONFIRMED, QuestionReply
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.sessions import SessionInfo
 from ostler.interaction.dispatcher import CommandDispatcher
 from ostler.interaction.results import ShowLines
 from ostler.interaction.services import BuiltPrompt
 from ostler.interaction.turn_queue import TurnQueue, new_id
-from ostler.interaction.user_input import APPROVED, BUSY_HINT, UserInput
+from ostler.interaction.user_input import BUSY_HINT, UserInput
 from ostler.testing.session_fixture import open_test_session
 from ostler.workspace.local_workspace import LocalWorkspace
 
@@ -139,10 +139,10 @@ async def test_prompt_that_needs_approval_is_sent_after_the_answer(make_client, 
     ((asked,),) = client.view.shown("ask")
     assert "read a.txt" in asked.question.text
     assert client.session.turn is None
-    assert client.input.answer(asked.question.id, QuestionReply("accept", {APPROVED: allowed}))
+    assert client.input.answer(asked.question.id, QuestionReply("accept", {CONFIRMED: allowed}))
     assert await turns.prompts.get() == "see @a.txt"
     assert set(client.input.notices) == {f"p-{allowed}"}
-    assert not client.input.answer(asked.question.id, QuestionReply("accept", {APPROVED: True}))
+    assert not client.input.answer(asked.question.id, QuestionReply("accept", {CONFIRMED: True}))
     turns.released.set()
 
 

@@ -13,7 +13,31 @@ from ostler.rendering.style import Styler
 
 CODES = re.compile(r"\x1b\[[\d;]*m")
 PIECES = (
-    *("word", "the quick brown fox", "**bold text**", "`code`", "*it*", "[label](http://x)", "5 * 3", "a*b", "日本語"),
+    *(
+        "word",
+        "the quick brown fox",
+        "**bold text**",
+        "`code`",
+        "*it*",
+        "[label](http://x)",
+        "***both***",
+        "5 * 3",
+        "a*b",
+        "日本語",
+    ),
+    *(
+        "~~gone~~",
+        "_it_",
+        "snake_case",
+        "__init__",
+        "~/x",
+        "~",
+        "_",
+        "***",
+        "\n- [x] done and more",
+        "\n- [",
+        "\n* [x](y)",
+    ),
     *("\n", "\n\n", "\n- ", "\n* item", "\n1. ", "\n> quote", "\n- [ ] todo", "\n   indented", "\n# Head\n", "\n---\n"),
     *("\n```py\nx = 1\n\n  y = 2\n```\n", "\n| a | b |\n|---|---|\n| 1 | 22 |\n", "-5", "\n#tag", "  "),
 )

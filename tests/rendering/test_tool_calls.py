@@ -2,10 +2,10 @@
 
 import pytest
 
-from ostler.core.display import Display
+from ostler.core.display import Display, DisplayText
 from ostler.core.events import ToolCalled, ToolFinished, ToolStarted
 from ostler.core.tools import ToolCall, ToolResult
-from ostler.rendering.blocks import render_call
+from ostler.rendering.blocks import render_call, render_result
 from ostler.rendering.style import Styler
 from ostler.rendering.tool_calls import ToolCallRenderer
 from ostler.session.transcript import CallBlock, Transcript
@@ -50,7 +50,10 @@ def test_call_by_an_alias_shows_both_names_or_the_qualified_one(called, title, l
         ("edit", {"path": "a.py", "old": "x", "new": "y"}, "⏺ edit a.py"),
         ("write", {"path": "a.py", "content": "x\n" * 300}, "⏺ write a.py"),
         ("patch", {"patch": "*** Begin Patch"}, "⏺ patch"),
-        ("bash", {"command": "make\n  test", "reason": "why"}, "⏺ bash make test"),
+        ("bash", {"command": "make\n  test", "reason": "why"}, "⏺ bash make ⏎ test"),
+        ("bash", {"command": "touch x\u202ecod.exe\u200b"}, "⏺ bash touch x<U+202E>cod.exe<U+200B>"),
+        ("bash", {"command": "rm 'a  b'\r\n\n\tls\ta\x1b[2K\n"}, r"⏺ bash rm 'a  b' ⏎ ls\ta\x1b[2K"),
+        ("task", {"prompt": "x\u202ey"}, '⏺ task {"prompt": "x<U+202E>y"}'),
         ("bash", {"action": "list"}, '⏺ bash {"action": "list"}'),
         ("write", {"path": 5}, '⏺ write {"path": 5}'),
     ],
@@ -60,3 +63,15 @@ def test_edits_and_commands_are_shown_without_raw_json(tool, arguments, line):
     call = ToolCall("c1", tool, arguments)
     assert render_call(call, Styler(enabled=False)) == line
     assert "{" in render_call(call, Styler(enabled=False), full=True)
+
+
+@pytest.mark.req("CL-5")
+def test_long_lines_of_a_result_are_wrapped_between_words_with_their_indent():
+    shown = Display("unknown tool; available: bash, git_diff, skill", (DisplayText("error: could not open the file"),))
+    block = CallBlock("c", True, ToolCall("c", "x", {}), "failed", display=shown)
+    rows = list(render_result(block, Styler(False, columns=lambda: 24)))
+    assert rows == [
+        *("  ⎿ unknown tool;", "    available: bash,", "    git_diff, skill"),
+        *("    error: could not", "    open the file"),
+    ]
+    assert len(list(render_result(block, Styler(False)))) == 2

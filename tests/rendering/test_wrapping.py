@@ -35,7 +35,20 @@ def rendered(text, columns, enabled=True):
         (f"> {TEXT}", ["│ The quick brown", "│ fox jumps over the", "│ lazy dog"]),
         (f"# {TEXT}", ["The quick brown fox", "jumps over the lazy", "dog"]),
         (f"```\n{TEXT}\n```", ["```", TEXT, "```"]),
-        (f"| a |\n|---|\n| {TEXT} |", ["a".ljust(1), "─" * len(TEXT), TEXT]),
+        (f"- [x] {TEXT}", ["[x] The quick brown", "    fox jumps over", "    the lazy dog"]),
+        (f"| a |\n|---|\n| {TEXT} |", ["a", "─" * 20, "The quick brown fox", "jumps over the lazy", "dog"]),
+        (
+            "| no | what |\n|-|-|\n| 1 | **quick brown** fox |\n| 22 | dog |",
+            ["no │ what", "───┼────────────────", "1  │ quick brown fox", "22 │ dog"],
+        ),
+        (
+            "| n | one | two |\n|-|-|-|\n| 1 | quick brown | the lazy dog |\n| 2 | fox | |",
+            ["n: 1", "one: quick brown", "two: the lazy dog", "─" * 20, "n: 2", "one: fox"],
+        ),
+        (
+            "| n | two |\n|-|-|\n| 1 | jumps over the lazy dog |",
+            ["n │ two", "──┼─────────────────", "1 │ jumps over the", "  │ lazy dog"],
+        ),
         ("see https://example.org/a/long/way ok", ["see https://example.org/a/long/way ok"]),
         ("- https://example.org/a/long/way", ["• https://example.org/a/long/way"]),
         ("中文段落这是一个很长的段落，应该换行", ["中文段落这是一个很长", "的段落，应该换行"]),

@@ -15,7 +15,7 @@ REACTION_SECONDS = 0.3  # a key so soon after the dialog appeared was not presse
 ANSWER_PAUSE_SECONDS = 0.6  # no other key may follow an answer within this time: it would be the start of a text
 STEP_PAUSE_SECONDS = 0.1  # the same for steps of a dialog in quick succession
 UNKNOWN_KEY_HINT = "press one of these keys"
-TYPING_HINT = "you were typing: pause, then press a key and Enter"
+TYPING_HINT = "you were typing: pause, then a key and Enter"
 CONFIRM_HINT = "press Enter to confirm"
 WAIT_HINT = "press Enter to confirm, or wait"
 
@@ -74,10 +74,15 @@ class AnswerKeyFilter:
 
     @property
     def feedback(self) -> str:
-        """What the pending key will do, or a hint why the last key was ignored."""
+        """The effect of the pending key, or a hint why the last key was ignored."""
         label = self._labels.get(self.pending_key, "")
         key = f"{self.pending_key}: {label} …" if label else self.pending_key
         return f"{key} {self._hint}".strip()
+
+    @property
+    def short_feedback(self) -> str:
+        """The feedback without the label of the pending key, for narrow windows."""
+        return f"{self.pending_key}: {self._hint}" if self.pending_key and self._hint else self.feedback
 
     def press(self, key: str, text: str) -> None:
         """Handle a key press that types `text`; `key` is empty if it is not one of the dialog's keys."""
@@ -154,7 +159,7 @@ class AnswerKeyFilter:
     def _return_text(self, text: str) -> None:
         self._is_typing = self._has_text = True
         self._typed_at = time.monotonic()
-        self._hint = TYPING_HINT
+        self._hint = TYPING_HINT if self._expecting else ""
         self._on_text(text)
 
     def _deliver(self) -> None:

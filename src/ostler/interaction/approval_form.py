@@ -69,6 +69,17 @@ class ApprovalForm:
             return None
         return decision_of(self._options[key])
 
+    @property
+    def can_go_back(self) -> bool:
+        """Whether the shown step follows another one."""
+        return self._is_writing_message or self._picker is not None
+
+    def go_back(self) -> None:
+        """Return to the step before: from the message and the first hunk to the answers."""
+        self._is_writing_message = False
+        if self._picker and not self._picker.go_back():
+            self._picker = None
+
     def _choose_hunk(self, key: str, hunks: HunkPicker) -> Decision | None:
         """Continue with the next hunk. After the last, allow the accepted hunks, or deny if there are none."""
         if key not in ("y", "n") or not hunks.choose(key == "y"):
@@ -89,9 +100,12 @@ class ApprovalForm:
         """Return the keys of the answers that apply to more than this call."""
         return tuple(key for key, option in self._options.items() if option.kind in SCOPES)
 
-    def denying_keys(self) -> tuple[str, ...]:
-        """Return the keys of the answers that deny the request."""
-        return (MESSAGE_KEY, *(key for key, option in self._options.items() if option.kind.startswith("deny")))
+    def harmless_keys(self) -> tuple[str, ...]:
+        """Return the keys of the answers that allow nothing of what is shown."""
+        if self._picker:
+            return ("n",)
+        denials = (key for key, option in self._options.items() if option.kind.startswith("deny"))
+        return (MESSAGE_KEY, HUNKS_KEY, *denials)
 
     def answers(self) -> tuple[tuple[str, str], ...]:
         """Return the keys and labels of all answers."""

@@ -132,6 +132,11 @@ _TABLE = (
         "options",
         aliases="options",
     ),
+    CommandSpec(
+        "/take-tools",
+        "run the tools of this session of a server on this machine from now on",
+        lambda on: on.sessions.take_tools,
+    ),
     CommandSpec("/todo", "show the todo list", lambda on: on.info.todo, aliases="todos"),
     CommandSpec("/skills", "list the skills the model can load", lambda on: on.info.skills),
     CommandSpec(

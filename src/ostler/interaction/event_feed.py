@@ -30,10 +30,12 @@ from ostler.core.events import (
     UsageReported,
     Waiting,
 )
-from ostler.text.sanitise import sanitise
+from ostler.text.sanitise import escape_to_one_line
 
 MAX_LINES = 500
 MAX_LENGTH = 300
+STATES = {"planning": "planning", "model_generating": "the model is answering"}  # others have lines of their own
+ANSWERS = {"allow": "allowed", "deny": "denied", "cancel": "cancelled"}
 
 
 class EventFeed:
@@ -51,7 +53,7 @@ class EventFeed:
         text = _turn_line(event) or self._call_line(event) or _state_line(event) or _helper_line(event)
         if not text:
             return False
-        line = " ".join(sanitise(text[:MAX_LENGTH]).split())
+        line = escape_to_one_line(text[:MAX_LENGTH])
         self.lines.append((strftime("%H:%M:%S", localtime(envelope.time)), line))
         return True
 
@@ -67,11 +69,12 @@ class EventFeed:
             case ToolFinished(result):
                 tool = self._tools.pop(result.call_id, "call")
                 summary = result.for_human.summary.partition("\n")[0]
-                return f"{tool} {result.status}{f': {summary}' if summary else ''}"
+                return f"{tool} {result.status}{f': {summary}' if summary not in ('', result.status) else ''}"
             case PermissionAsked(_, permission):
                 return f"approval needed: {permission.title}"
             case PermissionDecided(_, permission, decision):
-                return f"{decision.answer} by {decision.by}: {permission.title}"
+                by = f" by {decision.who or 'you'}" if decision.by == "person" else ""
+                return f"{ANSWERS[decision.answer]}{by}: {permission.title}"
             case QuestionAsked(question):
                 return f"question: {question.text}"
             case _:
@@ -85,7 +88,7 @@ def _turn_line(event: Event) -> str:
         case TurnEnded(_, reason, fault):
             return f"turn {reason}{f': {fault}' if fault else ''}"
         case MessageDone(message):
-            return "message" if message.text else ""
+            return "reply received" if message.text else ""
         case UsageReported():
             return f"{event.tokens_in} tokens in, {event.tokens_out} out" if event.tokens_out else ""
         case Steered(prompt):
@@ -101,16 +104,16 @@ def _turn_line(event: Event) -> str:
 def _state_line(event: Event) -> str:
     match event:
         case StateChanged(state):
-            return "" if state == "idle" else f"state: {state.replace('_', ' ')}"
+            return STATES.get(state, "")
         case OptionChanged(option_id, value):
             return f"{option_id} is now {value}"
-        case SessionOpened(session_id):
-            return f"session {session_id} opened"
+        case SessionOpened():
+            return "session opened"
         case TodosChanged(items):
             done = sum(item.status == "completed" for item in items)
             return f"tasks: {done} of {len(items)} done"
         case Compacted() | Reverted():
-            return "history compacted" if isinstance(event, Compacted) else "reverted"
+            return "history compacted" if isinstance(event, Compacted) else "prompts undone or redone"
         case Notice(level, text):
             return f"{level}: {text}"
         case _:

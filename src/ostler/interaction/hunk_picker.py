@@ -28,6 +28,12 @@ class HunkPicker:
         self._choices.append(accept)
         return len(self._choices) == len(self._hunks)
 
+    def go_back(self) -> bool:
+        """Take back the last choice. Return whether there was one."""
+        had_choice = bool(self._choices)
+        del self._choices[-1:]
+        return had_choice
+
     @property
     def is_last(self) -> bool:
         """Whether the choice for the current hunk completes the answer."""

@@ -17,6 +17,7 @@ MAX_LINE_LENGTH = 100
 MAX_NAMES_IN_HINT = 20
 EMPTY_VALUES = ('""', "''")
 NO_VALUE = "(default)"
+SERVER_MODEL_HINT = "/models NAME or NUMBER switches to another model of the server in this session"
 MODEL_CHOICE_HINT = (
     "/models NAME or NUMBER switches the model in this session; ostler --model NAME sets it at the start"
 )
@@ -36,6 +37,7 @@ class InfoCommands:
             "session": self._session.id,
             "title": self._session.state.title,
             "backend": self._session.info.backend,
+            **dict(self._session.info.facts),
             "agent": self._usage.option("agent"),
             "model": self._usage.option("model"),
             "context": self._usage.context_usage,
@@ -68,13 +70,16 @@ class InfoCommands:
             f"  {'*' if model.name == current else ' '} {number:>2}  {model.name:<{width}}  {model.description}"
             for number, model in enumerate(offered, 1)
         ]
-        return show_lines(*(sanitise(line).rstrip() for line in (*lines, *errors)), f"  {MODEL_CHOICE_HINT}")
+        return show_lines(*(sanitise(line).rstrip() for line in (*lines, *errors)), f"  {self._model_hint()}")
+
+    def _model_hint(self) -> str:
+        return SERVER_MODEL_HINT if self._session.info.fact("server") else MODEL_CHOICE_HINT
 
     async def _available_models(self) -> tuple[list[NamedItem], list[str]]:
         """Return the current model, those of the settings and those of the endpoint; and error lines."""
-        profiles = self._services.profiles()
+        profiles = self._local_profiles()
         try:
-            offered = self.choices("model") or [*profiles, *(NamedItem(name) for name in await self._services.models())]
+            offered = self.choices("model") or [*profiles, *await self._local_models()]
             errors = []
         except OstlerError as error:
             offered, errors = [*profiles], [f"  cannot list the models of the endpoint: {error}"]
@@ -82,8 +87,17 @@ class InfoCommands:
             offered = [*offered, NamedItem(current)]  # last, so that the other numbers do not change
         return list({model.name: model for model in reversed(offered)}.values())[::-1], errors
 
+    def _local_profiles(self) -> Sequence[NamedItem]:
+        """Return the model profiles of the settings; a server has models of its own."""
+        return () if self._session.info.fact("server") else self._services.profiles()
+
+    async def _local_models(self) -> Sequence[NamedItem]:
+        return () if self._session.info.fact("server") else [NamedItem(name) for name in await self._services.models()]
+
     async def _check_model(self, name: str) -> None:
         """Raise `UsageError` for a name that the endpoint does not list, or that looks like a mistyped profile."""
+        if self._session.info.fact("server"):
+            return
         profiles = self._services.profiles()
         if self.choices("model") or name.startswith("embedded") or any(item.name == name for item in profiles):
             return

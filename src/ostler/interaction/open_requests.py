@@ -33,6 +33,7 @@ class OpenRequests:
         self._on_answer = on_answer
         self._forms: dict[str, ApprovalForm | QuestionForm] = {}
         self._answered_id = ""
+        self.steps = 0  # grows with each step, which tells the steps of a request apart
 
     def __bool__(self) -> bool:
         return bool(self._forms)
@@ -73,11 +74,27 @@ class OpenRequests:
     def submit(self, line: str) -> bool:
         """Handle a line for the first request. Return False if it needs another step or the line is invalid."""
         ask_id, form = next(iter(self._forms.items()))
+        self.steps += 1
         result = form.submit(line)
         if result is None:
             return False
         self._answered_id = ask_id
         self._on_answer(ask_id, result)
+        return True
+
+    @property
+    def can_go_back(self) -> bool:
+        """Whether the first request shows a step that follows another one."""
+        form = self.first[1] if self.first else None
+        return isinstance(form, ApprovalForm) and form.can_go_back
+
+    def go_back(self) -> bool:
+        """Show the step before the current one of the first request. Return False if there is none."""
+        form = self.first[1] if self.first else None
+        if not isinstance(form, ApprovalForm) or not form.can_go_back:
+            return False
+        form.go_back()
+        self.steps += 1
         return True
 
     def deny_all(self, reason: str) -> None:

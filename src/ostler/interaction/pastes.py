@@ -10,7 +10,9 @@ _PLACEHOLDER = re.compile(r"\[pasted (\d{1,9}): [\d,]+ lines?, [\d,]+ characters
 class PasteStore:
     """The pasted texts of this run, by the number of their placeholder."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_lines: int = MAX_PASTE_LENGTH) -> None:
+        """With more than `max_lines`, a paste is folded, too."""
+        self._max_lines = max_lines
         self._pastes: dict[int, str] = {}
         self._with_mentions: list[str] = []
 
@@ -27,7 +29,8 @@ class PasteStore:
 
     def fold(self, text: str) -> str:
         """Return the text, or a placeholder if it is too long to edit."""
-        if len(text) <= MAX_PASTE_LENGTH and longest_line_length(text) <= MAX_LINE_LENGTH:
+        is_short = len(text) <= MAX_PASTE_LENGTH and longest_line_length(text) <= MAX_LINE_LENGTH
+        if is_short and text.count("\n") < self._max_lines:
             return text
         number = len(self._pastes) + 1
         self._pastes[number] = text

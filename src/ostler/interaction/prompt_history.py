@@ -4,6 +4,7 @@ The line client uses the same format: a comment with the time, then a `+` before
 """
 
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -43,6 +44,11 @@ class PromptHistory:
             prompts.append(text)
             self._append_to_file(text)
         self.reset()
+
+    @property
+    def prompts(self) -> Sequence[str]:
+        """All earlier prompts, the newest last."""
+        return self._load()
 
     def reset(self) -> None:
         """Start again at the newest prompt."""

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ostler.core.events import QuestionAsked
-from ostler.core.permission import Question, QuestionReply
+from ostler.core.permission import CONFIRMED, Question, QuestionReply
 from ostler.interaction.answer_menu import AnswerMenu
 from ostler.text.sanitise import escape_invisible
 
@@ -84,7 +84,7 @@ class QuestionForm:
     def _reply(self) -> QuestionReply:
         if self._question.url:
             return QuestionReply("accept" if self._values["go"] else "decline")
-        return QuestionReply("accept", self._values)
+        return QuestionReply("decline") if self._values == {CONFIRMED: False} else QuestionReply("accept", self._values)
 
     @property
     def _field(self) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class CommandServices(Protocol):
     async def fork(self, session_id: str, seq: int) -> str:
         """Copy a session up to record `seq`, or completely if it is 0. Return the copy's id."""
 
-    async def export(self, session_id: str, output: str) -> str:
+    async def export(self, session: Session, output: str) -> str:
         """Write a copy without secrets to a file and return its path."""
 
     async def mcp(self, session: Session, action: str) -> Sequence[str]:

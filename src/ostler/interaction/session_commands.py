@@ -1,8 +1,8 @@
-"""`/sessions`, `/resume`, `/fork`, `/export`, `/title`, `/compact` and `/uncompact`."""
+"""`/sessions`, `/resume`, `/fork`, `/export`, `/title`, `/compact`, `/uncompact` and `/take-tools`."""
 
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Session
-from ostler.core.sessions import Compact, Rename, SessionSummary
+from ostler.core.sessions import Compact, Rename, SessionSummary, TakeTools
 from ostler.interaction.results import ShowLines, SlashCommandResult, SwitchSession, show_lines
 from ostler.interaction.services import CommandServices
 from ostler.interaction.timeline import Timeline
@@ -46,7 +46,7 @@ class SessionCommands:
         return SwitchSession(await self._services.fork(self._session.id, seq))
 
     async def export(self, rest: str) -> ShowLines:
-        return show_lines(f"  written to {sanitise(await self._services.export(self._session.id, rest))}")
+        return show_lines(f"  written to {sanitise(await self._services.export(self._session, rest))}")
 
     async def title(self, rest: str) -> ShowLines:
         if not rest:
@@ -57,6 +57,12 @@ class SessionCommands:
     async def compact(self, rest: str) -> ShowLines:
         applied = await self._session.apply(Compact())
         return show_lines("  history compacted" if applied else "  nothing to compact yet")
+
+    async def take_tools(self, rest: str) -> ShowLines:
+        if not self._session.info.fact("tools"):
+            raise UsageError("the tools of this session run on this machine already: it uses no server")
+        taken = await self._session.apply(TakeTools())
+        return show_lines("  the tools of this session run on this machine" if taken else "  the tools were not moved")
 
     async def uncompact(self, rest: str) -> ShowLines:
         applied = await self._session.apply(Compact(undo=True))

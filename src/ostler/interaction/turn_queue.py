@@ -3,11 +3,11 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Set
 from typing import Any
 
 from ostler.core.errors import OstlerError
-from ostler.core.events import Event, ToolFinished, TurnEnded, TurnStarted
+from ostler.core.events import Event, Queued, ToolFinished, TurnEnded, TurnStarted
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Session, Turn
 from ostler.core.sessions import SetQueue
@@ -24,15 +24,20 @@ class TurnQueue:
         on_change: Callable[[], None],
         on_failure: Callable[[str, str], None],
     ) -> None:
-        """`on_change` is called when something starts or ends, `on_failure` with a reason and the unsent text."""
+        """`on_change` is called when something starts, ends or is added, `on_failure` with a reason and unsent text.
+
+        The frontend calls `start_next` from `on_change` when the next item may start.
+        """
         self._session = session
         self._on_change = on_change
         self._on_failure = on_failure
         self._turn: Turn | None = None
-        self._remote_turn = False
+        self._remote_turn = session.turn is not None  # continued for an earlier process
         self._tasks: set[asyncio.Task[None]] = set()
         self._result_events: dict[str, asyncio.Event] = {}
         self._queue: deque[Prompt | ShellInput] = deque()
+        self._sent: set[str] = set()  # prompts in the queue of the remote side, which starts them
+        self._withdrawn = ""
         self._saved_queue: tuple[str, ...] = tuple(session.state.queued)
         self._saves: set[asyncio.Task[bool]] = set()
         self._closing = False
@@ -52,18 +57,20 @@ class TurnQueue:
 
     @property
     def queued(self) -> int:
-        """Number of queued items; 0 until the queue is saved."""
-        return 0 if self._saves else len(self._queue)
+        """Number of queued items, also of other clients; 0 until the queue is saved."""
+        others = self._session.state.queued if self._session.info.keeps_queue else ()
+        return 0 if self._saves else max(len(self._queue), len(others))
 
     def enqueue(self, item: Prompt | ShellInput) -> None:
-        """Add an item; it starts when nothing else is running."""
+        """Add an item, which `start_next` starts."""
         self._queue.append(item)
         self._save_queue()
         self._on_change()
 
     def start_next(self) -> None:
         """Start the first queued item if nothing is running."""
-        if not self.busy and self._queue:
+        first = self._queue[0] if self._queue else None
+        if not self.busy and first and not (isinstance(first, Prompt) and first.id in self._sent):
             self._start(self._queue.popleft())
             self._save_queue()
 
@@ -77,6 +84,8 @@ class TurnQueue:
         """Cancel the turn, also one of the remote side, and all tasks. Return whether anything was running."""
         turn = self._session.turn
         if turn:
+            if self._sent:  # before the end of the turn starts the next one
+                self._withdrawn = self.drain()
             turn.cancel()
         for task in self._tasks:
             task.cancel()
@@ -84,27 +93,56 @@ class TurnQueue:
 
     def restore_queue(self) -> str:
         """Return the texts that were queued when the session was last closed, and remove them."""
+        if self._session.info.keeps_queue:
+            return ""
         text = "\n".join(self._session.state.queued)
         self._save_queue()
         return text
 
     def drain(self) -> str:
         """Empty the queue and return its texts."""
-        text = "\n".join(typed_text(item) for item in self._queue)
+        texts = [self._withdrawn, *(typed_text(item) for item in self._queue)]
+        text, self._withdrawn = "\n".join(filter(None, texts)), ""
         self._queue.clear()
+        self._sent.clear()
         self._save_queue()
+        return text
+
+    @property
+    def queued_texts(self) -> tuple[str, ...]:
+        """What was queued here, the oldest first."""
+        return tuple(map(typed_text, self._queue))
+
+    def withdraw_last(self) -> str:
+        """Remove the item that was queued last, and return its text; empty if there is none."""
+        if not self._queue:
+            return ""
+        text = typed_text(self._queue.pop())
+        self._save_queue()
+        self._on_change()
         return text
 
     def on_event(self, event: Event) -> None:
         match event:
-            case TurnStarted(turn_id):
+            case TurnStarted(turn_id, prompt):
+                self._forget({prompt.id})
                 self._remote_turn = self._turn is None or self._turn.id != turn_id
             case TurnEnded():
                 self._turn, self._remote_turn = None, False
+            case Queued(_, prompts) if not self._saves:
+                self._forget(self._sent.difference(prompt.id for prompt in prompts))
             case ToolFinished(result) if result.call_id in self._result_events:
                 self._result_events[result.call_id].set()
             case _:
                 pass
+
+    def _forget(self, prompt_ids: Set[str]) -> None:
+        """Remove prompts that the remote side has started, or that another client has withdrawn."""
+        gone = self._sent & prompt_ids
+        self._sent -= gone
+        kept = [item for item in self._queue if not (isinstance(item, Prompt) and item.id in gone)]
+        self._queue = deque(kept)
+        self._saved_queue = tuple(map(typed_text, kept)) if gone else self._saved_queue
 
     async def aclose(self) -> None:
         """Cancel everything and close the session. The saved queue stays for the next start."""
@@ -150,7 +188,12 @@ class TurnQueue:
         queued = tuple(typed_text(item) for item in self._queue) if self.busy else ()
         if queued != self._saved_queue and not self._closing:
             self._saved_queue = queued
-            task = asyncio.create_task(self._session.apply(SetQueue(queued)), name="queue")
+            prompts: tuple[Prompt, ...] = ()
+            if self._session.info.keeps_queue:
+                all_prompts = (item for item in self._queue if isinstance(item, Prompt))
+                prompts = tuple(prompt for prompt in all_prompts if self.in_turn or prompt.id in self._sent)
+                self._sent = {prompt.id for prompt in prompts}
+            task = asyncio.create_task(self._session.apply(SetQueue(queued, prompts)), name="queue")
             self._saves.add(task)
             task.add_done_callback(self._on_queue_saved)
 

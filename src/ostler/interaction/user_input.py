@@ -7,7 +7,7 @@ import msgspec
 
 from ostler.core.errors import OstlerError
 from ostler.core.events import QuestionAnswered, QuestionAsked
-from ostler.core.permission import Decision, Question, QuestionReply
+from ostler.core.permission import Decision, QuestionReply, is_confirmed, make_confirmation
 from ostler.core.protocols import Session
 from ostler.core.sessions import Steer
 from ostler.interaction.builtin_commands import requires_idle
@@ -19,14 +19,13 @@ from ostler.interaction.turn_queue import TurnQueue, new_id
 
 UNDO_COMMANDS = ("/undo", "/redo")
 BUSY_HINT = "something is running; press Ctrl-C to cancel it first"
-APPROVED = "allow"
 
 
 class InputView(Protocol):
     """How a frontend shows the effects of input."""
 
     def echo(self, line: str) -> None:
-        """Show a command as it was entered."""
+        """Show a command that the user entered."""
 
     def show_notice(self, lines: Sequence[str]) -> None: ...
 
@@ -54,12 +53,15 @@ class UserInput:
         commands: CommandDispatcher,
         turns: TurnQueue,
         view: InputView,
+        busy_hint: str = BUSY_HINT,
     ) -> None:
+        """`busy_hint` is shown for commands that cannot run during a turn."""
         self._session = session
         self._services = services
         self._commands = commands
         self._turns = turns
         self._view = view
+        self._busy_hint = busy_hint
         self._unapproved: dict[str, tuple[str, PromptSource]] = {}  # prompts by the id of the question about them
         self.notices: dict[str, list[str]] = {}  # to show when a prompt that was entered here starts, by its id
         self.returned_prompt = ""  # the prompt that /undo put into the editor
@@ -99,8 +101,8 @@ class UserInput:
         """Ask about the files and the agent that a prompt mentions; a `no` sends it without them."""
         ask_id = new_id()
         self._unapproved[ask_id] = (text, source)
-        schema: dict[str, object] = {"properties": {APPROVED: {"type": "boolean", "title": "allow"}}}
-        self._view.ask(QuestionAsked(Question(ask_id, f"Your prompt would {' and '.join(questions)}.", schema)))
+        question = make_confirmation(f"Your prompt would {' and '.join(questions)}.", "allow")
+        self._view.ask(QuestionAsked(msgspec.structs.replace(question, id=ask_id)))
 
     def answer(self, ask_id: str, answer: Decision | QuestionReply) -> bool:
         """Pass an answer to the session, or send the prompt that it is about."""
@@ -108,7 +110,7 @@ class UserInput:
             return self._session.answer(ask_id, answer)
         text, source = self._unapproved.pop(ask_id)
         reply = answer if isinstance(answer, QuestionReply) else QuestionReply("decline")
-        approved = reply.action == "accept" and (reply.content or {}).get(APPROVED) is True
+        approved = is_confirmed(reply)
         self._view.close_question(QuestionAnswered(ask_id, reply if approved else QuestionReply("decline")))
         self._turns.run_task(self._send_built(text, msgspec.structs.replace(source, approved=approved)))
         return True
@@ -144,7 +146,7 @@ class UserInput:
         """Run a command in its own task, so that keys are handled meanwhile."""
         self._view.echo(f"/{name} {rest}".rstrip())
         if requires_idle(name) and self._turns.may_change_files:
-            self._view.show_notice([BUSY_HINT])
+            self._view.show_notice([self._busy_hint])
         else:
             self._turns.run_task(self._run_command(name, rest))
 

@@ -7,20 +7,23 @@ from ostler.core.display import DisplayBlock, DisplayChecklist, DisplayDiff, Dis
 from ostler.core.tools import CALLS_THAT_CANNOT_RUN, ToolCall
 from ostler.rendering.diffs import render_diff
 from ostler.rendering.markdown import render_markdown
+from ostler.rendering.measure import count_columns
 from ostler.rendering.style import Styler
-from ostler.rendering.wrapping import wrap_notice
+from ostler.rendering.wrapping import wrap, wrap_notice
 from ostler.session.transcript import CallBlock, NoticeBlock, TextBlock, TodosBlock, TranscriptBlock, TurnEndBlock
 from ostler.text.lazy_regex import lazy_regex
-from ostler.text.sanitise import sanitise
+from ostler.text.sanitise import escape_to_one_line, sanitise
 from ostler.text.truncate import omitted_lines
 from ostler.text.width import clip
 
 ARGUMENTS_WIDTH = 140
 TITLE_WIDTH = 80
 OUTPUT_LINES = 12
+RESULT_INDENT = "    "
 DIFF_LINES = 40
 # The argument to show of calls whose other arguments the approval request or the result shows in a readable form.
 MAIN_ARGUMENTS = {"edit": "path", "write": "path", "write_chunk": "path", "bash": "command"}
+MAIN_ARGUMENTS |= {"connector_read": "path", "connector_write": "path", "connector_shell": "command"}
 QUALIFIED_PREFIX = "SysBuiltIn."
 TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 _BLOCK_MARKER = lazy_regex(r"\A!unquote_start|!unquote_end\Z")
@@ -61,22 +64,23 @@ def render_call(call: ToolCall, paint: Styler, title: str = "", *, full: bool = 
         return _render_unread_call(call, paint, full=full)
     short_title = " ".join(sanitise(title).split())[:TITLE_WIDTH]
     is_qualified = (short_title or call.tool).startswith(QUALIFIED_PREFIX)
-    name = short_title if is_qualified and short_title else sanitise(call.tool)
+    name = short_title if is_qualified and short_title else " ".join(sanitise(call.tool).split())
     line = f"{paint('⏺', 'cyan')} {paint(name, 'bold')}"
     if title and title != call.tool and not is_qualified:
         line += f" {paint(f'({short_title})', 'dim')}"
-    if call.tool == "todowrite" or (call.tool == "patch" and not full):
+    if call.tool == "todowrite" or (call.tool in ("patch", "connector_patch") and not full):
         return line  # the result shows the list or the files
     main = call.arguments.get(MAIN_ARGUMENTS.get(call.tool, ""))
     readable = isinstance(main, str) and main.strip() and not full
     shown = {MAIN_ARGUMENTS[call.tool]: main} if readable else call.arguments
     is_words = readable and not is_qualified
-    arguments = " ".join(str(main).split()) if is_words else json.dumps(shown, ensure_ascii=False)
+    arguments = str(main) if is_words else json.dumps(shown, ensure_ascii=False)
     if as_words and not (full or is_words or is_qualified) and all(map(_is_word, shown.values())):
         arguments = " ".join(_argument_words(shown))
+    arguments = escape_to_one_line(arguments)
     if len(arguments) > ARGUMENTS_WIDTH and not full:
         arguments = arguments[: ARGUMENTS_WIDTH - 1] + "…"
-    return f"{line} {paint(sanitise(arguments), 'dim')}"
+    return f"{line} {paint(arguments, 'dim')}"
 
 
 def _is_word(value: object) -> bool:
@@ -101,10 +105,18 @@ def render_result(block: CallBlock, paint: Styler, *, full: bool = False) -> Ite
     blocked = "blocked: " if block.status == "denied" else ""
     summary = block.display.summary or (block.status if block.status != "ok" else "")
     first, *more = sanitise(summary).split("\n")
-    yield f"  {paint('⎿', colour)} {blocked}{first}".rstrip()
-    yield from (f"    {line}".rstrip() for line in more)
-    for display_block in block.display.blocks:
-        yield from (f"    {line}" for line in render_display_block(display_block, paint, full=full))
+    yield from _wrap_result(f"  {paint('⎿', colour)} {blocked}{first}".rstrip(), paint)
+    yield from (row for line in more for row in _wrap_result(f"    {line}".rstrip(), paint))
+    for part in block.display.blocks:
+        lines = [f"    {line}" for line in render_display_block(part, paint, full=full)]
+        is_wrapped = not isinstance(part, DisplayDiff)
+        yield from (row for line in lines for row in (_wrap_result(line, paint) if is_wrapped else (line,)))
+
+
+def _wrap_result(line: str, paint: Styler) -> list[str]:
+    """Wrap a line of a result, with its indent, unless the width is unknown."""
+    columns = paint.columns()
+    return wrap(line, columns, RESULT_INDENT) if 0 < columns < count_columns(line) else [line]
 
 
 def render_display_block(block: DisplayBlock, paint: Styler, *, full: bool = False) -> list[str]:

@@ -2,13 +2,19 @@
 
 import re
 
-from ostler.rendering.markdown import INLINE, render_inline_match
+from ostler.rendering.inline_markup import INLINE, NEEDS_NEXT, render_inline_match
 from ostler.rendering.style import Styler
 
 MAX_HELD = 120
 MAX_PRINTED = 4096
-_MARK = re.compile(r"`+|\*+|\[")
-_UNCLOSED = re.compile(r"`[^`]*|\*\*[^*]*\*?|\*|(?<![\w*])\*[^*\s][^*]*\*?|\[[^\]\[]*(?:\](?:\([^()\s]*)?)?")
+_MARK = re.compile(r"`+|\*+|_+|~+|\[")
+_UNCLOSED = re.compile(
+    r"`[^`]*"
+    r"|\*\*\*[^*]*\*{0,2}|\*\*[^*]*\*?|\*|(?<![\w*])\*[^*\s][^*]*\*?"
+    r"|(?<![\w_])_(?:[^_\s][^_]*_?)?"
+    r"|~|~~[^~]*~?"
+    r"|\[[^\]\[]*(?:\](?:\([^()\s]*)?)?"
+)
 
 
 class InlineStream:
@@ -52,7 +58,9 @@ class InlineStream:
         """Render the phrase at the current position, or the mark as plain text; None if more text must come first."""
         source, start = self._source, self._position
         phrase = INLINE.match(source, start)
-        is_at_end = not complete and phrase is not None and phrase.end() == len(source) and phrase[3] is not None
+        is_at_end = (
+            not complete and phrase is not None and phrase.end() == len(source) and phrase.lastgroup in NEEDS_NEXT
+        )
         if mark[0] == self._unstyled_mark:
             self._unstyled_mark = ""
         elif phrase and not is_at_end:

@@ -1,21 +1,21 @@
 """Renders Markdown for a terminal line by line as it streams; rendered lines never change.
 
 Only a table waits until it is complete, because its columns are as wide as their widest cell. Without colour, the
-source text is printed, which is readable and can be copied. Everything except code and tables is wrapped between words.
+source text is printed, which is readable and can be copied. Everything except code is wrapped between words.
 """
 
 import re
 from typing import NamedTuple
 
 from ostler.rendering.highlight import highlight_line
+from ostler.rendering.inline_markup import render_inline, strip_markup
 from ostler.rendering.style import Styler
+from ostler.rendering.tables import MAX_TABLE_ROWS, render_table
 from ostler.rendering.wrapping import wrap
-from ostler.text.width import width
 
 MAX_LINE_LENGTH = 10_000
-MAX_TABLE_ROWS = 200
-MAX_CELL_WIDTH = 60
 HORIZONTAL_RULE = "─" * 40
+CHECKBOX_WIDTH = len("[x] ")
 MARGIN = 2  # columns before each line of a message
 _FENCE = re.compile(r" {0,8}(`{3,}|~{3,})\s*([\w+#.-]*)")
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*)")
@@ -23,12 +23,6 @@ _ITEM = re.compile(r"(\s*)[-*+]\s+(\[[ xX]\]\s+)?(.*)")
 _LEADING = re.compile(r"\s*(?:[-*+•]\s+|\d{1,9}[.)]\s+)?")
 _QUOTE = re.compile(r" {0,3}>\s?(.*)")
 _BREAK = re.compile(r" {0,3}([-*_])(?:\s*\1){2,}\s*")
-INLINE = re.compile(
-    r"`([^`]+)`"
-    r"|\*\*([^*]+)\*\*"
-    r"|(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])"
-    r"|\[([^\]\[]+)\]\(([^()\s]+)\)"
-)
 
 
 class CodeFence(NamedTuple):
@@ -77,7 +71,7 @@ class MarkdownRenderer:
     def flush(self) -> list[str]:
         """Return the rendered lines of a table that was waiting for its end."""
         rows, self._table = self._table, []
-        return _render_table(rows, self._paint)
+        return render_table(rows, self._paint, max(self._paint.columns() - MARGIN, 0))
 
     def _render_line(self, line: str) -> list[str]:
         if len(line) > MAX_LINE_LENGTH:
@@ -95,6 +89,8 @@ class MarkdownRenderer:
         """Return the prefix of a wrapped line's continuation rows."""
         if _QUOTE.match(line):
             return self._paint("│ ", "dim") if self._paint.enabled else "> "
+        if self._paint.enabled and (item := _ITEM.match(line)) and item[2]:
+            return " " * (len(item[1]) + CHECKBOX_WIDTH)
         leading = _LEADING.match(line)
         return " " * len(leading[0]) if leading else ""
 
@@ -105,13 +101,18 @@ class MarkdownRenderer:
         if quote := _QUOTE.match(line):
             return self._paint("│ ", "dim"), quote.start(1)
         if item := _ITEM.match(line):
-            return f"{item[1]}{self._paint('•', 'cyan')} ", item.start(2) if item[2] else item.start(3)
+            return f"{item[1]}{self._item_mark(item[2])} ", item.start(3)
         return "", 0
+
+    def _item_mark(self, checkbox: str | None) -> str:
+        if not checkbox:
+            return self._paint("•", "cyan")
+        return self._paint("[ ]", "cyan") if checkbox[1] == " " else self._paint("[x]", "green")
 
     def _render_block(self, line: str) -> str:
         if heading := _HEADING.fullmatch(line):
             styles = ("bold", "underline") if len(heading[1]) == 1 else ("bold",)
-            return self._paint(_strip_markup(heading[2].rstrip().rstrip("#").rstrip()), *styles)
+            return self._paint(strip_markup(heading[2].rstrip().rstrip("#").rstrip()), *styles)
         if _BREAK.fullmatch(line):
             return self._paint(HORIZONTAL_RULE, "dim")
         prefix, length = self.render_line_prefix(line)
@@ -122,57 +123,3 @@ def render_markdown(text: str, paint: Styler) -> list[str]:
     """Render a complete text."""
     markdown = MarkdownRenderer(paint)
     return [row for line in text.split("\n") for row in markdown.feed_line(line)] + markdown.flush()
-
-
-def render_inline(text: str, paint: Styler) -> str:
-    """Render inline code, bold, italic and links; markup is not nested."""
-    return INLINE.sub(lambda match: render_inline_match(match, paint), text)
-
-
-def render_inline_match(match: "re.Match[str]", paint: Styler) -> str:
-    """Render one phrase found by `INLINE`."""
-    code, bold, italic, label, target = match.groups()
-    if code:
-        return paint(code, "cyan")
-    if bold:
-        return paint(bold, "bold")
-    if italic:
-        return paint(italic, "italic")
-    return paint(label, "underline") + ("" if label == target else paint(f" ({target})", "dim"))
-
-
-def _strip_markup(text: str) -> str:
-    return INLINE.sub(lambda match: next(filter(None, match.groups())), text)
-
-
-def _render_table(rows: list[str], paint: Styler) -> list[str]:
-    """Render rows as an aligned table, or as plain lines if they are not a table or too large."""
-    if len(rows) < 2 or not _is_divider(rows[1]) or len(rows) >= MAX_TABLE_ROWS:
-        return [render_inline(row, paint) for row in rows]
-    cells = [_split_cells(row) for row in (rows[0], *rows[2:])]
-    columns = max(map(len, cells))
-    cells = [[*row, *[""] * (columns - len(row))] for row in cells]
-    widths = [max(width(_strip_markup(row[column])) for row in cells) for column in range(columns)]
-    if max(widths) > MAX_CELL_WIDTH:
-        return [render_inline(row, paint) for row in rows]
-    divider = paint("─┼─".join("─" * size for size in widths), "dim")
-    head, *body = [_render_row(row, widths, paint, is_header=index == 0) for index, row in enumerate(cells)]
-    return [head, divider, *body]
-
-
-def _is_divider(row: str) -> bool:
-    return "-" in row and set(row) <= set("|:- \t")
-
-
-def _split_cells(row: str) -> list[str]:
-    inner = row.strip().removeprefix("|").removesuffix("|")
-    return [cell.strip() for cell in inner.split("|")]
-
-
-def _render_row(cells: list[str], widths: list[int], paint: Styler, *, is_header: bool) -> str:
-    rendered = [paint(_strip_markup(cell), "bold") if is_header else render_inline(cell, paint) for cell in cells]
-    padded = [
-        text + " " * (size - width(_strip_markup(cell)))
-        for text, cell, size in zip(rendered, cells, widths, strict=True)
-    ]
-    return paint(" │ ", "dim").join(padded).rstrip()

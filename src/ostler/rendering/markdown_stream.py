@@ -13,7 +13,9 @@ from ostler.rendering.style import Styler
 
 MAX_UNDECIDED = 200
 # The start of a line that may still become a rule, a list item, a fence, a heading or a quote.
-_UNDECIDED = re.compile(r"\s*(?:[-*_][-*_\s]*|\+\s*|\d{1,9}(?:[.)]\s*)?|`{1,2}|~{1,2}|#{1,6}|>\s?)?")
+_UNDECIDED = re.compile(
+    r"\s*(?:[-*+]\s+\[(?:[ xX](?:\]\s*)?)?|[-*_][-*_\s]*|\+\s*|\d{1,9}(?:[.)]\s*)?|`{1,2}|~{1,2}|#{1,6}|>\s?)?"
+)
 _BY_LINE = re.compile(r"\s*(?:\||`{3}|~{3})| {0,3}#{1,6}\s")
 
 

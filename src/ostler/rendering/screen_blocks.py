@@ -64,7 +64,7 @@ def next_fold(blocks: Sequence[TranscriptBlock], fold: Fold) -> Fold:
 
 
 def copyable_text(blocks: Sequence[TranscriptBlock]) -> str:
-    """Return the text of blocks as it was received, for the clipboard."""
+    """Return the received text of blocks, for the clipboard."""
     return "\n".join(filter(None, map(_source_text, blocks)))
 
 

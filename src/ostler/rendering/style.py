@@ -9,6 +9,7 @@ _DARK = {
     "dim": "2",
     "italic": "3",
     "underline": "4",
+    "strike": "9",
     "red": "31",
     "green": "32",
     "yellow": "33",
@@ -30,7 +31,15 @@ _LIGHT = {
     "added": "1;38;5;22",
     "added_line": "38;5;22",
 }
-_MONO = {**dict.fromkeys(_DARK, ""), "bold": "1", "dim": "2", "underline": "4", "added": "1", "removed": "1;4"}
+_MONO = {
+    **dict.fromkeys(_DARK, ""),
+    "bold": "1",
+    "dim": "2",
+    "underline": "4",
+    "strike": "9",
+    "added": "1",
+    "removed": "1;4",
+}
 # The full-screen client gives diffs backgrounds, so their styles need codes of their own; 22 changes nothing here.
 _SCREEN = {**_DARK, "added": "22;1;32", "removed": "22;1;31", "added_line": "22;32", "removed_line": "22;31"}
 THEMES = {"dark": _DARK, "light": _LIGHT, "mono": _MONO}

@@ -4,7 +4,16 @@ import pytest
 
 from ostler.core.display import Display, DisplayDiff
 from ostler.core.events import PermissionAsked, PermissionDecided, QuestionAsked
-from ostler.core.permission import AnswerOption, Decision, Need, Permission, Question, QuestionReply
+from ostler.core.permission import (
+    AnswerOption,
+    Decision,
+    Need,
+    Permission,
+    Question,
+    QuestionReply,
+    is_confirmed,
+    make_confirmation,
+)
 from ostler.frontends.repl.dialogs import DialogQueue
 from ostler.frontends.repl.form_lines import form_lines, step_lines
 from ostler.interaction.approval_form import ApprovalForm
@@ -289,6 +298,17 @@ def test_url_question(line, action):
     assert "\x1b" not in shown
     assert "open this URL [y/n]" in one.menu().prompt
     assert one.submit(line) == QuestionReply(action)
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_yes"), [(["y"], True), (["perhaps", "yes"], True), (["n"], False), (["no"], False), ([""], False)]
+)
+def test_confirmation_is_a_yes_or_no_question(lines, is_yes):
+    one = QuestionForm(QuestionAsked(make_confirmation("It may write.", "continue")))
+    assert "continue [y/n] (empty: decline)" in one.menu().prompt
+    replies = [one.submit(line) for line in lines]
+    assert is_confirmed(replies[-1]) is is_yes
+    assert replies[-1].action == ("accept" if is_yes else "decline")
 
 
 def test_question_has_no_control_characters():

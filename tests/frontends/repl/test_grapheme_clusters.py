@@ -54,6 +54,7 @@ def test_size_of_a_character(character):
 
 @pytest.mark.req("CL-1")
 @pytest.mark.parametrize("character", ALL)
+@pytest.mark.sampled(every=2)
 async def test_keys_handle_a_character_as_one(typist, character):
     typist.buffer.text = f"a{character}b"
     typist.buffer.cursor_position = 1 + len(character)

@@ -3,8 +3,9 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from ostler.core.display import Display, DisplayDiff, DisplayFields
 from ostler.core.events import PermissionAsked, TextDelta, TurnEnded
@@ -53,7 +54,7 @@ def printed(text, sizes, **ending):
 
 
 @pytest.mark.req("CL-6")
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(st.text("ab ", min_size=1).filter(str.strip), min_size=1, max_size=6),
     st.lists(st.integers(1, 9), max_size=20),

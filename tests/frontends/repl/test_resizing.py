@@ -106,6 +106,7 @@ def only_once(shown, words):
 @pytest.mark.parametrize("climbing", [False, True])
 @pytest.mark.parametrize("typed", ["", DRAFT[:20]])
 @pytest.mark.parametrize("columns", [30, 41, 60, 95])
+@pytest.mark.sampled(every=3)
 async def test_narrowing_before_the_editor_knows_leaves_no_status_behind(desk, columns, typed, climbing):
     desk = desk(climbing=climbing)
     desk.type(typed)
@@ -126,6 +127,7 @@ async def test_narrowing_before_the_editor_knows_leaves_no_status_behind(desk, c
 @pytest.mark.req("CL-1", "CL-6")
 @pytest.mark.parametrize("typed", [DRAFT, "one\ntwo " + DRAFT + "\nthree"])
 @pytest.mark.parametrize("columns", [30, 41, 60, 82, 84])
+@pytest.mark.sampled(every=3)
 async def test_narrowing_in_tmux_leaves_no_draft_behind(desk, columns, typed):
     desk = desk(climbing=True)
     desk.type(typed)

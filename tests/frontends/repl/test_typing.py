@@ -138,6 +138,7 @@ def test_vi_keys_from_the_settings(terminal, models, ostler):
 
 @pytest.mark.req("CL-1")
 @pytest.mark.parametrize("line", ["x" * 92, "x" * 100_000], ids=["short lines", "long lines"])
+@pytest.mark.sampled(every=2)
 def test_paste_of_a_megabyte_is_sent_completely(terminal, models, ostler, line):
     pasted = "\n".join(f"{number:07} {line}" for number in range(1_000_000 // len(line)))
     with models.playing(text("Got it.")) as server:

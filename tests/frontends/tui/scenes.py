@@ -87,6 +87,9 @@ class Projects:
             working,
         ]
 
+    async def server_sessions(self):
+        return ()
+
 
 def work(finish: asyncio.Event):
     """A turn with tasks, a subagent and a call that runs until `finish`."""

@@ -13,6 +13,7 @@ from ostler.testing.session_fixture import ASK_ALL
 @pytest.mark.req("TU-5")
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("size", [(12, 6), (40, 10), (200, 50)])
+@pytest.mark.sampled(every=2)
 def test_game_plays_by_itself_and_scores_on_a_field_of_any_size(name, size):
     game = GAMES[name]()
     game.resize(*size)

@@ -8,6 +8,7 @@ from tests.frontends.tui.tui_user import call, full_screen, say
 from ostler.core.events import TodosChanged
 from ostler.core.permission import Decision
 from ostler.core.tools import Todo
+from ostler.frontends.tui.status import panel_sections, status_cards
 from ostler.interaction import answer_keys
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.testing.fake_tool import FakeTool
@@ -174,6 +175,9 @@ async def test_every_answer_is_visible_in_a_window_of_any_size(open_session, siz
     session = await open_session([turn], [FakeTool("probe")], ASK_ALL)
     async with full_screen(session, size=size) as user:
         await user.type("go")
+        await user.wait_for("Deny")
+        await user.pilot.pause()
+        await user.press("end")  # in a low window, an answer that allows it is shown after all was seen
         await user.wait_for("Allow once")
         await user.pilot.pause()
         screen = user.app.screen
@@ -267,6 +271,58 @@ async def test_search_says_which_match_is_shown(open_session):
         await user.wait_until(lambda: "match 1 of 2" in user.app.chat._note)
         await user.press("enter")
         await user.wait_until(lambda: "match 2 of 2" in user.app.chat._note)
+
+
+@pytest.mark.req("TU-1")
+async def test_search_unfolds_what_it_finds(open_session):
+    async with full_screen(await open_session([say("Read.")])) as user:
+        await user.type("\n".join(f"line {number}" for number in range(100)))
+        await user.wait_for("Read.")
+        assert "more lines" in user.transcript and "line 50" not in user.transcript
+        await user.press("ctrl+f", *"line", "space", *"50", "enter")
+        await user.wait_until(lambda: "line 50" in user.app.chat.view.visible_text)
+
+
+@pytest.mark.req("TU-1")
+async def test_session_card_shows_the_start_of_the_first_prompt(open_session):
+    async with full_screen(await open_session([say("Read.")])) as user:
+        cards = {card.label: card.value for card in status_cards(user.app.chat.controller, "x")}
+        assert cards["SESSION"] == "new session"
+        await user.type("read the code")
+        await user.wait_for("Read.")
+        cards = {card.label: card.value for card in status_cards(user.app.chat.controller, "x")}
+        assert cards["SESSION"] == "read the code"
+
+
+@pytest.mark.req("TU-1")
+async def test_queued_prompts_are_shown_and_the_last_one_is_taken_back(open_session):
+    held = asyncio.Event()
+
+    async def hold(context, _):
+        await held.wait()
+
+    async with full_screen(await open_session([hold, say("One.")])) as user:
+        await user.type("go")
+        await user.wait_for("> go")
+        for text in ("first", "second"):
+            await user.type(text)
+        await user.type("/new")
+        await user.wait_for("something is running; press Esc")
+        turns = user.app.chat.controller.turns
+        await user.wait_until(lambda: turns.queued_texts == ("first", "second"))
+        assert "› second" in "\n".join(panel_sections(user.app.chat.controller, 40, 20))
+        await user.press("alt+q")
+        assert (user.app.chat.prompt.text, turns.queued_texts) == ("second", ("first",))
+        held.set()
+        await user.wait_for("One.")
+
+
+@pytest.mark.req("TU-1")
+async def test_input_is_visible_in_a_very_low_window(open_session):
+    async with full_screen(await open_session(), size=(20, 3)) as user:
+        await user.pilot.pause()
+        region = user.app.chat.prompt.region
+        assert (region.height, region.bottom <= 3) == (1, True)
 
 
 @pytest.mark.req("TU-1")

@@ -10,6 +10,7 @@ import threading
 
 import pytest
 from tests.frontends.repl.chat_helpers import at
+from tests.tiers import amount
 
 from ostler.frontends.tui.status import SPINNER
 from ostler.testing.model_server import calls, stall, text
@@ -424,7 +425,7 @@ def test_many_resizes_during_a_stream_keep_the_line_that_is_read(tui, models):
         term.type("\x1b[1;5H\x1b[6~")
         term.wait_for(lambda _: 5 < (top_line(term) or 0) < 20)
         read = top_line(term)
-        for number in range(200):
+        for number in range(amount(30, slow=200)):
             term.resize(50 + number * 7 % 90, 12 + number * 5 % 30)
             term.settle()
         term.resize(100, 30)

@@ -119,6 +119,7 @@ PARAGRAPHS = [f"paragraph {number} with *words* that are wrapped in a narrow win
 @pytest.mark.parametrize("thought", ["", "Some\nreasoning."])
 @pytest.mark.parametrize("end", ["done", "interrupted"])
 @pytest.mark.parametrize("scrolled", [-10, -101, -400])
+@pytest.mark.sampled(every=4)
 def test_line_at_the_top_stays_when_the_message_ends(start, thought, end, scrolled):
     model = make_model(stored(1))
     text = start + "\n\n".join(PARAGRAPHS)

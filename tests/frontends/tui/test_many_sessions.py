@@ -30,6 +30,9 @@ class Projects:
     async def sessions(self):
         return self.stored
 
+    async def server_sessions(self):
+        return ()
+
     async def backends(self, cwd):
         return ["engine", "acp:echo"]
 
@@ -191,13 +194,15 @@ async def test_request_that_arrives_during_another_dialog_waits_until_it_is_clos
 
 
 @pytest.mark.req("TU-9")
-async def test_quit_warns_once_while_another_session_works(projects):
+@pytest.mark.parametrize("state", ["working", "asks you"])
+async def test_quit_warns_while_another_session_works_or_waits(projects, state):
     async with client(projects) as user:
         await user.type("ask")
         await user.wait_for("Allow once")
-        user.app.chat.controller.requests._answered_id = next(iter(user.app.chat.controller.requests._forms))
+        if state == "working":
+            user.app.chat.controller.requests._answered_id = next(iter(user.app.chat.controller.requests._forms))
         await user.app.switch("", "/work/project")
         await user.press("f10")
-        await user.wait_until(lambda: "still working" in user.app.chat._note)
+        await user.wait_until(lambda: f"1 {state} in the background" in user.app.chat._note)
         await user.press("f10")
         await user.wait_until(lambda: user.app.return_value == 0)

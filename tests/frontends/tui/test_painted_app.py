@@ -1,4 +1,4 @@
-"""The names of Textual that are not documented are used in one module, and are those of the pinned version."""
+"""The names of Textual that are not documented are used in three modules, and are those of the pinned version."""
 
 import inspect
 import re
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual import _compositor
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
@@ -17,7 +18,7 @@ import ostler.frontends.tui
 from ostler.frontends.tui import painted_app
 
 SOURCE = Path(ostler.frontends.tui.__file__).parent
-CHANGED = "Textual changed: adapt painted_app.py and terminal_driver.py, then this test and the pinned version"
+CHANGED = "Textual changed: adapt the modules that `INTERNAL` finds, then this test and the pinned version"
 INTERNAL = r"from textual[\w.]*\._\w+ import|from textual\.(_|drivers)|\._driver\b|\._compositor\b"
 
 
@@ -46,12 +47,14 @@ def test_internal_names_are_as_expected():
     assert "WriterThread(self._file)" in inspect.getsource(LinuxDriver.start_application_mode), CHANGED
     assert "while not self.exit_event.is_set()" in inspect.getsource(LinuxDriver.run_input_thread), CHANGED
     assert {"fileno", "input_tty"} <= set(LinuxDriver.__init__.__code__.co_names), CHANGED
+    assert "XTermParser(self._debug)" in inspect.getsource(LinuxDriver.run_input_thread), CHANGED
+    assert parameters(XTermParser._sequence_to_key_events) == ["self", "sequence", "alt"], CHANGED
     assert {"_app", "_loop"} <= set(Driver.__init__.__code__.co_names), CHANGED
 
 
 def test_no_other_module_uses_internal_modules_of_textual():
     used = [path.name for path in SOURCE.rglob("*.py") if re.search(INTERNAL, path.read_text())]
-    assert sorted(used) == ["painted_app.py", "terminal_driver.py"]
+    assert sorted(used) == ["key_parser.py", "painted_app.py", "terminal_driver.py"]
 
 
 @pytest.mark.req("TU-7")

@@ -72,6 +72,7 @@ def random_row(source):
 
 @pytest.mark.req("TU-7", "TU-10")
 @pytest.mark.parametrize("seed", range(25))
+@pytest.mark.sampled(every=5)
 def test_terminal_shows_what_was_drawn_after_any_changes(seed):
     source, terminal = random.Random(seed), Terminal()
     for _ in range(30):
@@ -164,3 +165,14 @@ def test_without_colours_only_attributes_are_written():
     written = paint(TerminalPainter(erases_with_colour=True), update, None)
     assert "\x1b[1mwords\x1b[0m" in written
     assert not re.search(r"\x1b\[[\d;]*[34]\d", written)
+
+
+@pytest.mark.parametrize("text", ["👩\u200d👩\u200d👧", "🇩🇪", "☎\ufe0e", "👍🏽"])
+def test_row_whose_width_terminals_dispute_leaves_nothing_of_the_row_before(text):
+    terminal = Terminal()
+    terminal.change([row("A" * COLUMNS)] * 4)
+    written = terminal.change([row(f"{text} b")], 1)
+    assert written.index("\x1b[2K") < written.index("b")
+    assert "A" not in terminal.screen.display[1]
+    assert "\x1b[2K" in terminal.change([row("c")], 1)
+    assert "\x1b[2K" not in terminal.change([row("d")], 1)

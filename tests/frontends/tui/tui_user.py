@@ -4,6 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 
 from tests.fake_services import FakeServices
+from textual.widgets import Input
 
 from ostler.core.events import MessageDone, TextDelta, ToolCalled
 from ostler.core.message import Message
@@ -40,7 +41,8 @@ class TuiUser:
             return ""
         bodies = [body.text for body in screen.query(ScrollRows)]
         rows = [_COLOUR.sub("", line) for widget in screen.query(TextRows) for line in widget.lines]
-        return "\n".join((*bodies, *rows))
+        fields = [field.placeholder for field in screen.query(Input) if field.display]
+        return "\n".join((*bodies, *rows, *fields))
 
     @property
     def screen_text(self):

@@ -19,10 +19,12 @@ from ostler.frontends.repl.console import (
     Console,
     ConsoleEvent,
     DetailsToggled,
+    EscapePressed,
     ExitRequested,
     InterruptRequested,
     NextModeRequested,
     SteerEntered,
+    WithdrawRequested,
 )
 from ostler.frontends.repl.dialogs import DialogQueue
 from ostler.frontends.repl.replay_buffer import ReplayBuffer
@@ -188,12 +190,19 @@ class ChatController:
                 return chat_exit
 
     async def _handle_input(self, event: ConsoleEvent) -> ChatExit | None:
-        if isinstance(event, InterruptRequested):
+        if isinstance(event, EscapePressed) and self._dialogs.go_back():
+            return None
+        if isinstance(event, InterruptRequested | EscapePressed):
             return ChatExit(0) if self._interrupt() else None
         self._warned = False
         match event:
             case ExitRequested(status):
                 return self._chat_exit or await self._leave(status)
+            case WithdrawRequested():
+                if text := self._turns.withdraw_last():
+                    self._console.restore_draft(text)
+                else:
+                    self.show_notice(["nothing is queued"])
             case DetailsToggled():
                 self._toggle_details()
             case NextModeRequested():

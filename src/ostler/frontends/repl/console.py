@@ -22,6 +22,14 @@ class InterruptRequested(msgspec.Struct, frozen=True):
     """The user pressed Ctrl-C on an empty line."""
 
 
+class EscapePressed(msgspec.Struct, frozen=True):
+    """The user pressed Esc while something is running: go one step back in a dialog, or cancel what is running."""
+
+
+class WithdrawRequested(msgspec.Struct, frozen=True):
+    """The user took back the prompt that was queued last."""
+
+
 class ExitRequested(msgspec.Struct, frozen=True):
     """The input ended or the process must exit; `status` is the exit status."""
 
@@ -44,7 +52,16 @@ class NextModeRequested(msgspec.Struct, frozen=True):
     """The user switched to the next mode."""
 
 
-ConsoleEvent = LineEntered | InterruptRequested | ExitRequested | SteerEntered | DetailsToggled | NextModeRequested
+ConsoleEvent = (
+    LineEntered
+    | InterruptRequested
+    | EscapePressed
+    | WithdrawRequested
+    | ExitRequested
+    | SteerEntered
+    | DetailsToggled
+    | NextModeRequested
+)
 
 
 IDLE_MENU = AnswerMenu("> ")

@@ -4,7 +4,9 @@ from ostler.core.events import Event
 from ostler.frontends.repl.console import Console
 from ostler.frontends.repl.form_lines import form_lines, step_lines
 from ostler.frontends.repl.pager import Pager
+from ostler.interaction.approval_form import ApprovalForm
 from ostler.interaction.open_requests import AnswerCallback, OpenRequests
+from ostler.interaction.question_form import QuestionForm
 from ostler.rendering.style import Styler
 
 
@@ -43,12 +45,22 @@ class DialogQueue:
         if self._pager:
             self._pager.advance(line)
         elif not self._requests.submit(line):
-            _, form = first
-            self._pager.show(step_lines(form, self._paint), form.menu())
+            self._show_step(first[1])
+
+    def go_back(self) -> bool:
+        """Show the step before the current one of the visible dialog. Return False if there is none."""
+        first = self._requests.first
+        if first is None or not self._requests.go_back():
+            return False
+        self._show_step(first[1])
+        return True
 
     def deny_all(self, reason: str) -> None:
         """Deny or decline all open dialogs."""
         self._requests.deny_all(reason)
+
+    def _show_step(self, form: ApprovalForm | QuestionForm) -> None:
+        self._pager.show(step_lines(form, self._paint), form.menu())
 
     def _show_first(self) -> None:
         first = self._requests.first

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from ostler.frontends.repl.console import (
     IDLE_MENU,
     DetailsToggled,
+    EscapePressed,
     ExitRequested,
     InterruptRequested,
     NextModeRequested,
+    WithdrawRequested,
 )
 
 ESCAPE_TIMEOUT_SECONDS = 0.1  # time after Esc in which another key makes it an Alt combination
@@ -64,6 +66,10 @@ def make_key_bindings(console: "LineEditorConsole", completer: "PromptCompleter"
     @bindings.add("escape", "s", filter=writing)
     def _steer(event: "KeyPressEvent") -> None:
         console.send(steering=True)
+
+    @bindings.add("escape", "q", filter=writing)
+    def _withdraw(event: "KeyPressEvent") -> None:
+        console.inject(WithdrawRequested())
 
     @bindings.add("c-x", "c-e", filter=writing)
     def _edit(event: "KeyPressEvent") -> None:
@@ -133,10 +139,10 @@ def _add_stop_keys(bindings: "KeyBindings", console: "LineEditorConsole") -> Non
 
     @bindings.add("escape", filter=~is_searching & ~vi_insert_mode & ~has_completions)
     def _escape(event: "KeyPressEvent") -> None:
-        """Cancel the turn; without effect if nothing is running."""
+        """Go back in a dialog, or cancel the turn; without effect if nothing is running."""
 
         if console.busy:
-            console.inject(InterruptRequested())
+            console.inject(EscapePressed())
 
     @bindings.add("escape", filter=has_completions)
     def _close(event: "KeyPressEvent") -> None:

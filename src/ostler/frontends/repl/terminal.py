@@ -1,4 +1,4 @@
-"""What the terminal of this process can do, and what to do when it is gone."""
+"""The abilities of the terminal of this process, and what to do when it is gone."""
 
 import os
 import sys

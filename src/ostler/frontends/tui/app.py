@@ -1,5 +1,6 @@
 """The Textual application: opens sessions and shows one of them on the chat screen."""
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
@@ -22,7 +23,8 @@ from ostler.frontends.tui.workers import start_work
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.services import CommandServices
 
-STOP_HINT = "others are still working: quit again to stop them"
+STOP_HINT = "in the background: quit again to stop"
+WARNED_SECONDS = 10.0
 
 
 class FullScreenApp(PaintedApp):
@@ -48,7 +50,7 @@ class FullScreenApp(PaintedApp):
         self.options = options
         self._is_focused = True
         self._is_leaving = False
-        self._was_warned = False
+        self._warned_at = float("-inf")
         self.chat = ChatScreen(options, self)
         for theme in own_themes():
             self.register_theme(theme)
@@ -132,9 +134,9 @@ class FullScreenApp(PaintedApp):
 
     def leave(self, chat_exit: ChatExit) -> None:
         """Quit, or replace the shown session by another one."""
-        if chat_exit.status == 0 and self.live.others.working and not self._was_warned:
-            self._was_warned = True
-            self.chat.show_note(f"{self.live.others.working} {STOP_HINT}")
+        if chat_exit.status == 0 and self.live.others and time.monotonic() - self._warned_at > WARNED_SECONDS:
+            self._warned_at = time.monotonic()
+            self.chat.show_note(f"{self.live.others} {STOP_HINT}")
             return
         if not self._is_leaving:
             self._is_leaving = True
@@ -144,6 +146,8 @@ class FullScreenApp(PaintedApp):
         self.leave(ChatExit(status))
 
     def _on_leave(self, live: LiveSession, chat_exit: ChatExit) -> None:
+        if not self.is_running:
+            return  # an exception has ended the app, and is shown
         if live is self.live.shown:
             self.leave(chat_exit)
         else:

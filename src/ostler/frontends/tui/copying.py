@@ -11,7 +11,7 @@ from ostler.rendering.screen_blocks import copyable_text
 from ostler.session.transcript import TextBlock
 from ostler.text.sanitise import sanitise
 
-_CODE_BLOCK = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n(.*?)^ {0,3}\1", re.MULTILINE | re.DOTALL)
+_CODE_BLOCK = re.compile(r"^ {0,8}(`{3,}|~{3,})[^\n]*\n(.*?)(?:^ {0,8}\1|\Z)", re.MULTILINE | re.DOTALL)
 
 
 class TranscriptCopier:
@@ -26,7 +26,7 @@ class TranscriptCopier:
     def copy_answer(self) -> None:
         """Copy the selected block, or the last answer."""
         self._code_index = 0
-        self._copy(self._last_answer(), "the answer")
+        self._copy(self._last_answer(), "the answer" if self._view.selected is None else "the selected block")
 
     def copy_code(self) -> None:
         """Copy the last code block of the answer; the next time, the one before it."""

@@ -12,7 +12,7 @@ from ostler.frontends.tui.options import TuiOptions
 from ostler.frontends.tui.projects import OpenedProject
 from ostler.frontends.tui.terminal_guard import TerminalGuard
 from ostler.interaction.chat_exit import ChatExit
-from ostler.interaction.signals import STOP_SIGNALS, handled_signals
+from ostler.interaction.signals import ALL_STOP_SIGNALS, handled_signals
 from ostler.rendering.measure import plain_text
 from ostler.rendering.style import is_colour_enabled
 
@@ -30,10 +30,11 @@ class TuiFrontend:
         app = FullScreenApp(self._opening, self._project, self._options, on_first_frame=guard.start)
 
         def stop(number: signal.Signals) -> None:
-            app.leave(ChatExit(128 + number))
+            if number != signal.SIGINT or not app.is_suspended:  # Ctrl-C in another program is not for this one
+                app.leave(ChatExit(128 + number))
 
         try:
-            with handled_signals({number: partial(stop, number) for number in STOP_SIGNALS}):
+            with handled_signals({number: partial(stop, number) for number in ALL_STOP_SIGNALS}):
                 status = await app.run_async()
         finally:
             guard.close()

@@ -1,20 +1,16 @@
 """The sessions that are open in this client. One is shown; the others continue in the background."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
-from ostler.core.events import TurnStarted
+from ostler.core.events import RemoteCursor
 from ostler.core.protocols import Session
 from ostler.frontends.tui.projects import Activity, OpenedProject
 from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.services import CommandServices
-from ostler.text.session_title import session_title
-
-if TYPE_CHECKING:
-    pass
 
 
 class LiveScreen(Protocol):
@@ -59,14 +55,15 @@ class LiveSession:
 
     @property
     def title(self) -> str:
-        """The title of the session; before it has one, the start of its first prompt."""
-        session = self.controller.session
-        if session.state.title:
-            return session.state.title
-        records = session.records()
-        first = next(iter(records.indexes_of(["turn_started"])), None)
-        event = records[first].event if first is not None else None
-        return session_title(event.prompt.text) if isinstance(event, TurnStarted) else "new session"
+        return self.controller.title
+
+    @property
+    def server_id(self) -> str:
+        """The id of the session at its server; empty if it has none."""
+        records = self.controller.session.records()
+        last = max(records.indexes_of(["far_mark"]), default=-1)
+        cursor = records[last].event if last >= 0 else None
+        return cursor.epoch.partition("/")[0] if isinstance(cursor, RemoteCursor) else ""
 
     @property
     def activity(self) -> Activity:
@@ -160,5 +157,6 @@ class OtherSessions(msgspec.Struct, frozen=True):
         return bool(self.waiting or self.working)
 
     def __str__(self) -> str:
-        parts = (f"{self.waiting} wait" if self.waiting else "", f"{self.working} work" if self.working else "")
+        asking = f"{self.waiting} ask{'s' * (self.waiting == 1)} you" if self.waiting else ""
+        parts = (asking, f"{self.working} working" if self.working else "")
         return ", ".join(filter(None, parts))

@@ -12,7 +12,9 @@ def pass_through(sequence: str, env: Mapping[str, str]) -> str:
     terminal if `allow-passthrough` is on. It ignores what its settings do not allow.
     """
     term = env.get("TERM", "")
-    if env.get("TMUX") or term.startswith("tmux"):
+    # with both variables, one runs in the other; tmux has other names of terminals, such as `screen-256color`
+    in_screen = f"{term}.".startswith("screen.") and bool(env.get("STY"))
+    if not in_screen and (env.get("TMUX") or term.startswith("tmux")):
         escaped = sequence.replace("\x1b", "\x1b\x1b")
         return f"{sequence}\x1bPtmux;{escaped}\x1b\\"
     if env.get("STY") or term.startswith("screen"):

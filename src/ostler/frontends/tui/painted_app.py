@@ -1,7 +1,7 @@
 """An app that writes to the terminal only what changed.
 
-This module and `terminal_driver.py` are the only ones that use names of Textual which are not documented, because there
-is no documented way to see the rows of a frame before they are written. They are those of the version that
+This module, `terminal_driver.py` and `key_parser.py` are the only ones that use undocumented names of Textual, which
+documents no way to see the rows of a frame before they are written, or to add a key. They are those of the version that
 `pyproject.toml` pins; `tests/frontends/tui/test_painted_app.py` fails if they change.
 """
 
@@ -38,7 +38,7 @@ class PaintedApp(App[int]):
             os.environ["NO_COLOR"] = no_colour  # Textual removes it, but commands need it too
         self._painter = TerminalPainter(erases_with_colour=erases_with_colour())
         self.has_mouse = True
-        self._is_suspended = False
+        self.is_suspended = False  # another program has the terminal
 
     def get_driver_class(self) -> type[Driver]:
         return TerminalDriver
@@ -52,14 +52,14 @@ class PaintedApp(App[int]):
         self.app_resume_signal.subscribe(self, lambda _: self._resume_painting())
 
     def _suspend_painting(self) -> None:
-        self._is_suspended = True
+        self.is_suspended = True
 
     def _resume_painting(self) -> None:
-        self._is_suspended = False
+        self.is_suspended = False
         self.redraw()
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        if self._is_suspended:
+        if self.is_suspended:
             return  # another program has the terminal, and Textual would wait for ever until it is written
         if isinstance(renderable, LayoutUpdate | ChopsUpdate):
             renderable = PaintedUpdate(renderable, self)  # type: ignore[assignment]  # as in Textual
@@ -78,7 +78,7 @@ class PaintedApp(App[int]):
 
     def write_terminal(self, sequence: str) -> None:
         """Write an escape sequence to the terminal."""
-        if self._driver is not None and not self._is_suspended:
+        if self._driver is not None and not self.is_suspended:
             self._driver.write(sequence)
 
     def set_mouse(self, is_on: bool) -> None:

@@ -23,6 +23,7 @@ def _text_styles() -> dict[str, Style]:
     return {
         "bold": Style(bold=True),
         "italic": Style(italic=True),
+        "strike": Style(strike=True),
         "underline": Style(underline=True),
         "match": Style(reverse=True),
     }

@@ -24,12 +24,17 @@ class OpenedProject(msgspec.Struct, frozen=True):
 
 
 class StoredState(msgspec.Struct, frozen=True):
-    """A stored session. With `is_open`, another process has it open."""
+    """A stored session. With `is_open`, another process has it open.
+
+    `backend` attaches to a session of a server, and `server` is the name of that.
+    """
 
     summary: SessionSummary
     activity: Activity = "done"
     is_open: bool = False
     branch: str = ""
+    backend: str = ""
+    server: str = ""
 
 
 class ProjectAccess(Protocol):
@@ -40,6 +45,9 @@ class ProjectAccess(Protocol):
 
     async def sessions(self) -> Sequence[StoredState]:
         """Return the newest sessions of all projects."""
+
+    async def server_sessions(self) -> Sequence[StoredState]:
+        """Return the sessions of the servers that can be reached."""
 
     async def backends(self, cwd: str) -> Sequence[str]:
         """Return the backends that sessions in this folder can use."""

@@ -45,10 +45,13 @@ from ostler.rendering.screen_blocks import DiffBlock, LinesBlock
 from ostler.rendering.wait_notices import wait_notice
 from ostler.text.durations import elapsed
 from ostler.text.sanitise import sanitise
+from ostler.text.session_title import session_title
 
+BUSY_HINT = "something is running; press Esc to cancel it first, or leave it running and open another session (F5)"
 NEW_SESSION_HINT = "new sessions use it; start one with /new"
 SLICE_SECONDS = 0.008  # how long stored events are read before keys are handled again
 ALERT_AFTER_SECONDS = 5.0
+WARNED_SECONDS = 3.0
 PLAIN_OUTCOMES = ("allow", "deny", "cancel")  # the result of the call shows these
 
 
@@ -86,7 +89,7 @@ class SessionController:
         self.commands = CommandDispatcher(session, services, new_id)
         self.completion = CompletionSource(services, self.commands, themes)
         self.turns = TurnQueue(session, self._continue, self.return_unsent)
-        self.input = UserInput(session, services, self.commands, self.turns, self)
+        self.input = UserInput(session, services, self.commands, self.turns, self, BUSY_HINT)
         self.requests = OpenRequests(self._answer)
         self.feed = EventFeed()
         self.speed = ReplySpeed()
@@ -100,7 +103,7 @@ class SessionController:
         self._following: asyncio.Task[None] | None = None
         self._caught_up = asyncio.Event()
         self._cancelled = False
-        self.warned = False
+        self._warned_at = float("-inf")
         self._unsent = ""  # prompts that an earlier process could not send
 
     async def start(self) -> None:
@@ -204,7 +207,6 @@ class SessionController:
 
     async def submit(self, text: str, pasted: str, *, steering: bool = False) -> None:
         """Handle what the user sent."""
-        self.warned = False
         if text.lstrip().startswith("/"):
             await self._caught_up.wait()  # commands need the stored events
         await (self.input.steer(text, pasted) if steering else self.input.submit(text, pasted))
@@ -217,15 +219,37 @@ class SessionController:
             self._view.show_requests()
             self._view.show_status()
 
+    def go_back(self) -> None:
+        """Show the step before the current one of the first open request."""
+        if self.requests.go_back():
+            self._view.show_requests()
+
     def _answer(self, ask_id: str, answer: Decision | QuestionReply) -> bool:
         return self.input.answer(ask_id, answer)
+
+    @property
+    def title(self) -> str:
+        """The title of the session; before it has one, the start of its first prompt."""
+        session = self.session
+        if session.state.title:
+            return session.state.title
+        records = session.records()
+        first = next(iter(records.indexes_of(["turn_started"])), None)
+        event = records[first].event if first is not None else None
+        return session_title(event.prompt.text) if isinstance(event, TurnStarted) else "new session"
+
+    @property
+    def warned(self) -> bool:
+        """Whether the user was just told that the same key again quits."""
+        return time.monotonic() - self._warned_at < WARNED_SECONDS
 
     def interrupt(self) -> None:
         """Cancel what is running; the second time, quit. If nothing is running, warn first."""
         if self.turns.cancel():
             again, self._cancelled = self._cancelled, True
         else:
-            again, self.warned = self.warned, True
+            again, self._warned_at = self.warned, time.monotonic()
+            asyncio.get_running_loop().call_later(WARNED_SECONDS, self._view.show_status)
         if again:
             self._view.leave(ChatExit(0))
         self._view.show_status()

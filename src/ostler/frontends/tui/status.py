@@ -11,6 +11,7 @@ from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.frontends.tui.widgets.status_cards import StatusCard
 from ostler.rendering.blocks import TODO_MARKS
+from ostler.rendering.wrapping import wrap
 from ostler.text.durations import elapsed
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip
@@ -43,7 +44,7 @@ def status_cards(controller: "SessionController", project: str, others: OtherSes
     branch = next((label for label in controller.environment_labels if not label.startswith("sandbox ")), "")
     share = usage.context_used / usage.context_limit if usage.context_limit else None
     mode = usage.option("mode") or "ask"
-    title = _clean(session.state.title) or "new session"
+    title = _clean(controller.title)
     cards = [
         StatusCard("STATE", f"● {state}", style),
         StatusCard("OTHERS", str(others), "yellow" if others.waiting else "green") if others else None,
@@ -69,7 +70,7 @@ def _connection(controller: "SessionController") -> tuple[str, str]:
     if controller.requests.has_unanswered:
         return "asks you", "yellow"
     if controller.waiting:
-        return "waiting", "yellow"
+        return "no reply yet", "yellow"
     if controller.turns.busy:
         return "working", "green"
     return ("failed", "red") if controller.last_turn == "failed" else ("ready", "")
@@ -103,24 +104,29 @@ def _detail(controller: "SessionController", model: TranscriptModel) -> str:
 
 
 def panel_sections(controller: "SessionController", columns: int, rows: int) -> list[str]:
-    """Return the lines of the panel: tasks, subagents and the newest events."""
+    """Return the lines of the panel: tasks, subagents, queued prompts and the newest events."""
     lines: list[str] = []
     if todos := controller.session.state.todos:
         done = sum(todo.status == "completed" for todo in todos)
         lines.append(PAINT("TASKS", "bold") + PAINT(f" {done}/{len(todos)}", "dim"))
-        lines += [_todo_line(todo.status, todo.content, columns) for todo in todos]
+        lines += [line for todo in todos for line in _todo_lines(todo.status, todo.content, columns)]
         lines.append("")
     if children := controller.commands.usage.subagents.lines():
         lines += [PAINT("SUBAGENTS", "bold"), *(clip(f"◆ {line}", columns) for line in children), ""]
+    if queued := controller.turns.queued_texts:
+        lines += [PAINT("QUEUED", "bold"), *(clip(f"› {_clean(text)}", columns) for text in queued), ""]
     lines.append(PAINT("EVENTS", "bold"))
     room = max(rows - len(lines), 0)
     newest = list(controller.feed.lines)[-room:] if room else []
     return [*lines, *(PAINT(moment, "dim") + clip(f" {text}", columns - len(moment)) for moment, text in newest)]
 
 
-def _todo_line(status: str, content: str, columns: int) -> str:
-    text = clip(f"{TODO_MARKS[status]} {_clean(content)}", columns)
-    return PAINT(text, *{"completed": ("dim",), "in_progress": ("bold",)}.get(status, ()))
+def _todo_lines(status: str, content: str, columns: int) -> list[str]:
+    """Return the lines of a task; only the current one has more than one."""
+    text = f"{TODO_MARKS[status]} {_clean(content)}"
+    if status == "in_progress":
+        return [PAINT(line, "bold") for line in wrap(text, columns, "  ")]
+    return [PAINT(clip(text, columns), "dim") if status == "completed" else clip(text, columns)]
 
 
 def welcome_lines(project: str, keys: KeyTable) -> Sequence[str]:

@@ -22,6 +22,7 @@ CODE_NAMES = {
     "2": "dim",
     "3": "italic",
     "4": "underline",
+    "9": "strike",
     "31": "red",
     "32": "green",
     "33": "yellow",

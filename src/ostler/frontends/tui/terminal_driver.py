@@ -12,14 +12,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any
 
-from textual.drivers.linux_driver import LinuxDriver
+from textual.drivers import linux_driver
+
+from ostler.frontends.tui.key_parser import KeyParser
 
 STATUS = 128 + signal.SIGHUP
 RESPONSE_SECONDS = 1.0  # for the event loop to notice; it may be blocked
 CLOSE_SECONDS = 10.0  # for the sessions to stop their commands
 
 
-class TerminalDriver(LinuxDriver):
+class TerminalDriver(linux_driver.LinuxDriver):
     """Calls `end_without_terminal` of a `PaintedApp` when the terminal is gone, and limits the time to exit."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -30,6 +32,10 @@ class TerminalDriver(LinuxDriver):
         self._file: Any = TerminalFile(self._file, self._lose_terminal)
         if self.input_tty:
             threading.Thread(target=self._watch, name="terminal-watch", daemon=True).start()
+
+    def run_input_thread(self) -> None:
+        linux_driver.XTermParser = KeyParser  # type: ignore[attr-defined]  # Textual offers no other way to choose it
+        super().run_input_thread()
 
     def _watch(self) -> None:
         """Wait until the terminal is closed."""

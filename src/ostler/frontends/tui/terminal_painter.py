@@ -5,6 +5,7 @@ a slow connection cannot carry.
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -29,6 +30,9 @@ ERASE_WITH_COLOUR = (
 )
 PLAIN = Style()
 ERASE = "\x1b[K"  # to the end of the row
+ERASE_ROW = "\x1b[2K"
+_DISPUTED = re.compile("[\u200d\ufe0e\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
+"""Terminals disagree about the width of text with these, so that nobody knows which cells it leaves."""
 MIN_MOVED = 3  # rows; moving fewer is not worth the bytes
 
 
@@ -95,6 +99,8 @@ class TerminalPainter:
         left, right = changed_columns(shown, row) if shown is not None else (0, columns)
         if left >= right:
             return ""
+        if _DISPUTED.search(row.text) or (shown is not None and _DISPUTED.search(shown.text)):
+            return f"{_move_to(0, y)}{ERASE_ROW}{_render(row, colours)}"
         part = row.crop(left, right)
         erased = self._erased_columns(part) if right == columns else 0
         runs = _runs(part.crop(0, part.cell_length - erased))

@@ -27,6 +27,10 @@ class WaitingGame(TextRows):
             self._timer.stop()
             self._timer = None
 
+    def on_resize(self) -> None:
+        if self._timer and not self.lines:
+            self._next_frame()
+
     @property
     def is_playing(self) -> bool:
         return self._timer is not None

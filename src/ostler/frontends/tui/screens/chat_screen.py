@@ -42,6 +42,8 @@ SPIN_SECONDS = (1.0, 0.25)  # without and with animations
 PANEL_COLUMNS = 42
 NARROW_COLUMNS = 76  # a narrower window has no room for the panel beside the transcript
 LOG_ROWS = 8
+GAME_ROWS = 10
+MIN_CARD_ROWS = 6  # a lower window shows no cards, so that the input has a row
 ROOMY_ROWS = 28  # from this height, the input has empty rows around its text
 
 
@@ -91,10 +93,8 @@ class ChatScreen(Screen[None]):
         self._copier = TranscriptCopier(self.view, owner.write_terminal, self.show_note)
         self._note = ""
         for action in ACTIONS:
-            if action.name != "newline" and self.keys.keys(action.name):
-                self._bindings.bind(
-                    ",".join(self.keys.keys(action.name)), f"do('{action.name}')", action.description, priority=True
-                )
+            if action.name != "newline" and (keys := self.keys.single_keys(action.name)):
+                self._bindings.bind(",".join(keys), f"do('{action.name}')", action.description, priority=True)
 
     def compose(self) -> ComposeResult:
         yield StatusCards()
@@ -112,11 +112,15 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.view.welcome = list(welcome_lines(self.owner.project.cwd, self.keys))
-        self.query_one(KeyHints).show_hints(footer_hints(self.keys))
+        self.on_prompt_field_mode_changed()
+        if problem := self.keys.problem:
+            self.show_note(f"ui.keys: {problem}")
         self.screen_layout_refresh_signal.subscribe(self, lambda _: self.prompt.place_cursor())
 
     def on_resize(self) -> None:
-        self.query_one("#cards").styles.height = 2 if self.size.height >= TALL_ROWS else 1
+        cards = self.query_one("#cards")
+        cards.display = self.size.height >= MIN_CARD_ROWS
+        cards.styles.height = 2 if self.size.height >= TALL_ROWS else 1
         self.set_class(self.size.height >= ROOMY_ROWS, "tall")
         self._place_panel()
         self.show_status()
@@ -176,10 +180,11 @@ class ChatScreen(Screen[None]):
         mode = controller.commands.usage.option("mode")
         self.prompt.set_class(mode == "plan", "plan").set_class(mode == "accept-edits", "accept-edits")
         self._show_activity()
-        panel, is_shown = self.query_one("#panel", TextRows), bool(self.query_one("#side").display)
-        if is_shown:
-            panel.show(panel_sections(controller, panel.size.width, max(panel.size.height, 1)))
-        self.query_one(WaitingGame).run(is_shown and controller.turns.busy and not controller.requests)
+        side, panel, game = self.query_one("#side"), self.query_one("#panel", TextRows), self.query_one(WaitingGame)
+        game.run(bool(side.display) and controller.turns.busy and not controller.requests)
+        if side.display:
+            rows = side.size.height - (GAME_ROWS if game.is_playing else 0)
+            panel.show(panel_sections(controller, panel.size.width, max(rows, 1)))
         log = self.query_one("#log", TextRows)
         if log.display:
             log.show([f"{moment} {text}" for moment, text in list(controller.feed.lines)[-LOG_ROWS:]])
@@ -188,6 +193,9 @@ class ChatScreen(Screen[None]):
     def _show_activity(self) -> None:
         if self.controller:
             line = activity_line(self.controller, self.view.model, self.size.width, self._frame)
+            if self.controller.turns.busy and not self.view.viewport.following:
+                newest = f"↓ {self.keys.label('to_end')} shows the newest  "
+                line = PAINT(newest, "yellow") + line
             self.query_one("#activity", TextRows).show([self._note or line])
 
     def _spin(self, busy: bool) -> None:
@@ -259,7 +267,14 @@ class ChatScreen(Screen[None]):
         work = partial(self.controller.submit, event.text, event.pasted, steering=event.steering)
         start_work(self, work, "submit")
 
-    def on_prompt_field_editor_requested(self) -> None:
+    def on_prompt_field_mode_changed(self) -> None:
+        label = self.prompt.mode_label
+        self.query_one(KeyHints).show_hints([*([(label, "(vi)")] if label else []), *footer_hints(self.keys)])
+
+    async def on_prompt_field_chord_pressed(self, event: PromptField.ChordPressed) -> None:
+        await self.action_do(event.action)
+
+    def _do_editor(self) -> None:
         start_work(self, self._edit_draft, "editor", exclusive=True)
 
     async def _edit_draft(self) -> None:
@@ -323,7 +338,6 @@ class ChatScreen(Screen[None]):
             "details": self.toggle_details,
             "help": self._show_help,
             "steer": lambda: self.prompt.send(steering=True),
-            "editor": self.on_prompt_field_editor_requested,
             "stash": lambda: self.show_note(self.prompt.toggle_stash()),
             "quit": lambda: self.owner.leave(ChatExit(0)),
             "copy_answer": self._copier.copy_answer,
@@ -334,7 +348,8 @@ class ChatScreen(Screen[None]):
             "arcade": self._play,
             "next_waiting": self.owner.show_next_waiting,
             "redraw": self.owner.redraw,
-            "theme": self._switcher.show_next_theme,
+            "theme": partial(self._switcher.set_theme, ""),
+            "history": self._switcher.choose_prompt,
         }
 
     def _switch_actions(self) -> dict[str, Callable[[], Awaitable[None]]]:
@@ -379,6 +394,13 @@ class ChatScreen(Screen[None]):
             self.controller.interrupt()
         else:
             self.owner.leave(ChatExit(130))
+
+    def _do_withdraw(self) -> None:
+        text = self.controller.turns.withdraw_last() if self.controller else ""
+        if text:
+            self.prompt.restore_draft(text)
+        else:
+            self.show_note("nothing is queued")
 
     def _do_leave(self) -> None:
         if self.prompt.text:

@@ -12,6 +12,7 @@ from textual.widgets import Input
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.widgets.choice_rows import Choice, ChoiceRows, matching, with_groups
 from ostler.frontends.tui.widgets.key_hints import KeyHints
+from ostler.frontends.tui.widgets.line_field import LineField
 from ostler.frontends.tui.widgets.text_rows import TextRows
 
 OTHER_ROWS = 8  # of the dialog, besides the list
@@ -57,7 +58,7 @@ class ChoiceScreen(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield TextRows(id="choice-title", margin=1)
-            yield Input(placeholder="type to search" + (", or type another one" if self._is_open else ""))
+            yield LineField(placeholder="type to search" + (", or type another one" if self._is_open else ""))
             yield ChoiceRows()
             yield KeyHints(id="choice-hints", margin=1)
 
@@ -73,7 +74,7 @@ class ChoiceScreen(ModalScreen[str]):
         self._set_height()
 
     def _set_height(self) -> None:
-        """Make the list as high as it is without a filter, so that it does not jump while typing."""
+        """Make the list have the height of the whole list, so that it does not jump while typing."""
         room = self.size.height - 4 - OTHER_ROWS
         self.query_one(ChoiceRows).styles.height = max(min(len(with_groups(self._items)), room), 3)
 

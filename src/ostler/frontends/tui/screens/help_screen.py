@@ -18,7 +18,7 @@ from ostler.rendering.wrapping import wrap, wrap_notice
 MAX_COLUMNS = 96
 WIDE_COLUMNS = 70
 NAME_COLUMNS, NARROW_NAME_COLUMNS = 28, 10
-HINTS = (("↑↓ PgUp PgDn", "scroll"), ("any other key", "close"))
+HINTS = (("↑↓ PgUp PgDn", "scroll"), ("any other key", "closes"))
 
 
 class HelpScreen(ModalScreen[None]):

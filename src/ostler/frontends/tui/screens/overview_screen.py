@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -14,10 +14,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from ostler.frontends.tui.live_sessions import LiveSession
-from ostler.frontends.tui.projects import Activity, StoredState
+from ostler.frontends.tui.projects import Activity, ProjectAccess, StoredState
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.widgets.choice_rows import Choice, ChoiceRows, matching
 from ostler.frontends.tui.widgets.key_hints import KeyHints
+from ostler.frontends.tui.widgets.line_field import LineField
 from ostler.frontends.tui.widgets.text_rows import TextRows
 from ostler.frontends.tui.workers import start_work
 from ostler.text.sanitise import sanitise
@@ -49,6 +50,7 @@ class OverviewRow(msgspec.Struct, frozen=True):
     branch: str = ""
     details: str = ""
     is_open: bool = False
+    backend: str = ""
 
 
 class OverviewChoice(msgspec.Struct, frozen=True):
@@ -58,6 +60,7 @@ class OverviewChoice(msgspec.Struct, frozen=True):
     cwd: str = ""
     prompt: str = ""
     in_worktree: bool = False
+    backend: str = ""
 
 
 class OverviewScreen(ModalScreen[OverviewChoice | None]):
@@ -79,14 +82,15 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
         self,
         live: Iterable[LiveSession],
         stored: Sequence[StoredState],
-        list_stored: Callable[[], Awaitable[Sequence[StoredState]]],
+        projects: ProjectAccess | None,
         cwd: str,
     ) -> None:
         """`live` are the sessions of this client; `cwd` is where new work starts if no session is selected."""
         super().__init__()
         self._live = live
         self._stored = stored
-        self._list_stored = list_stored
+        self._of_servers: Sequence[StoredState] = ()
+        self._projects = projects
         self._refreshes = 0
         self._cwd = cwd
         self._rows: dict[str, OverviewRow] = {}
@@ -94,12 +98,13 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield TextRows(id="overview-title", margin=1)
-            yield Input(placeholder="search, or describe new work")
+            yield LineField(placeholder="search, or describe new work")
             yield ChoiceRows()
             yield KeyHints(id="overview-hints", margin=1)
 
     def on_mount(self) -> None:
         self._show()
+        start_work(self, self._list_servers, "servers", exclusive=True)
         self.set_interval(REFRESH_SECONDS, self._refresh)
 
     def on_resize(self) -> None:
@@ -112,12 +117,19 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
         self._show()
 
     async def _list_again(self) -> None:
-        self._stored = await self._list_stored()
-        self._show()
+        if self._projects:
+            self._stored = await self._projects.sessions()
+            self._show()
+            await self._list_servers()
+
+    async def _list_servers(self) -> None:
+        if self._projects and (found := await self._projects.server_sessions()) != self._of_servers:
+            self._of_servers = found
+            self._show()
 
     def _show(self) -> None:
         """Show the current states, with the selected session still selected."""
-        self._rows = {row.id: row for row in overview_rows(self._live, self._stored)}
+        self._rows = {row.id: row for row in overview_rows(self._live, [*self._stored, *self._of_servers])}
         words = self.query_one(Input).value.casefold().split()
         found = matching(_choices(self._rows.values()), words)
         self.query_one(ChoiceRows).show(found, keep_selected=True)
@@ -148,7 +160,7 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
             note = PAINT("another process has this session open", "yellow")
             self.query_one("#overview-title", TextRows).show([note])
         else:
-            self.dismiss(OverviewChoice(row.id, row.cwd))
+            self.dismiss(OverviewChoice("" if row.backend else row.id, row.cwd, backend=row.backend))
 
     def on_key(self, event: events.Key) -> None:
         steps = {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}
@@ -171,10 +183,10 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
 
 
 def overview_rows(live: Iterable[LiveSession], stored: Sequence[StoredState]) -> list[OverviewRow]:
-    """Return all sessions: those that wait, those that work, then the others, each newest first."""
+    """Return all sessions that were used: those that wait, those that work, then the others, each newest first."""
     rows = [_live_row(session) for session in live]
-    known = {row.id for row in rows}
-    rows += [_stored_row(state) for state in stored if state.summary.id not in known]
+    known = {row.id for row in rows} | {session.server_id for session in live}
+    rows += [_stored_row(state) for state in stored if state.summary.turns and state.summary.id not in known]
     order = ("waiting", "working", "done")
     return sorted(rows, key=lambda row: order.index(row.activity))
 
@@ -190,10 +202,12 @@ def _live_row(live: LiveSession) -> OverviewRow:
 def _stored_row(state: StoredState) -> OverviewRow:
     summary = state.summary
     turns = f"{summary.turns} turn{'s' * (summary.turns != 1)}"
-    where = "in another process" if state.is_open else ""
+    where = "in another process" if state.is_open else f"on {state.server}" if state.server else ""
     title = _one_line(summary.title) or summary.id
     details = _details((_age(summary.changed), turns, where))
-    return OverviewRow(summary.id, summary.cwd, title, state.activity, state.branch, details, state.is_open)
+    return OverviewRow(
+        summary.id, summary.cwd, title, state.activity, state.branch, details, state.is_open, state.backend
+    )
 
 
 def _choices(rows: Iterable[OverviewRow]) -> list[Choice]:

@@ -15,6 +15,7 @@ from textual.widgets import Input
 from ostler.core.display import DisplayDiff
 from ostler.frontends.tui.session_controller import SessionController
 from ostler.frontends.tui.strips import PAINT
+from ostler.frontends.tui.widgets.line_field import LineField
 from ostler.frontends.tui.widgets.prompt_field import PromptField
 from ostler.frontends.tui.widgets.scroll_rows import ScrollRows
 from ostler.frontends.tui.widgets.text_rows import TextRows
@@ -26,6 +27,7 @@ from ostler.rendering.asks import render_ask
 from ostler.rendering.forms import render_field, render_hunk, render_question
 from ostler.rendering.measure import count_columns
 from ostler.rendering.wrapping import wrap
+from ostler.text.width import width
 
 CLICK_DELAY_SECONDS = 0.5  # a click so soon after the dialog appeared was meant for something else
 SCROLL_HINT = "scroll to the end first (PgDn)"
@@ -79,7 +81,9 @@ class RequestScreen(ModalScreen[None]):
         self._tell_rows = tell_rows
         self._draft = ""
         self._two_columns: bool | None = None
-        self._shown: tuple[str, AnswerMenu] | None = None
+        self._step = ("", 0)  # the shown request, and its step
+        self._menu: AnswerMenu | None = None
+        self._hides_answers = False
         self._visible_at = float("inf")
         self._hint = ""
         self._is_ready = False
@@ -92,7 +96,7 @@ class RequestScreen(ModalScreen[None]):
         with Vertical():
             yield ScrollRows(id="request")
             yield AnswerRows(id="answers")
-            yield Input(id="answer-text")
+            yield LineField(id="answer-text")
             yield TextRows(id="feedback", margin=2)
 
     def on_mount(self) -> None:
@@ -113,7 +117,7 @@ class RequestScreen(ModalScreen[None]):
     def on_screen_resume(self) -> None:
         if not self._is_ready and self.is_mounted:
             self.dismiss(None)
-        elif self._shown:
+        elif self._menu:
             self.update_request()
 
     # -- content -------------------------------------------------------------------------------------------------
@@ -127,11 +131,10 @@ class RequestScreen(ModalScreen[None]):
         if not self._is_ready or self._controller.requests.is_first_answered:
             return
         ask_id, form = first
-        shown = (ask_id, form.menu())
-        is_new = self._shown is None or self._shown[0] != ask_id
-        if shown != self._shown or isinstance(form, QuestionForm):
-            self._shown = shown
-            self._show_form(form, shown[1], is_new=is_new)
+        is_new = self._step[0] != ask_id
+        if self._step != (step := (ask_id, self._controller.requests.steps)):
+            self._step, self._menu = step, form.menu()
+            self._show_form(form, self._menu, is_new=is_new)
 
     def _show_form(self, form: ApprovalForm | QuestionForm, menu: AnswerMenu, *, is_new: bool) -> None:
         self.keys.reset()
@@ -159,30 +162,61 @@ class RequestScreen(ModalScreen[None]):
         dialog.border_title = titles[not is_dangerous] if isinstance(form, ApprovalForm) else "question"
 
     def _lay_out(self, form: ApprovalForm | QuestionForm, menu: AnswerMenu) -> None:
-        """Give the answers the rows they need, and the request the rest; it can be scrolled."""
-        columns = max(self.size.width, 20)
-        lines = self._form_lines(form)
-        self._rows = [row for key, label in menu.answers for row in self._answer_rows(key, label, menu, columns)]
-        is_low = self.size.height < LOW_ROWS
-        self.set_class(is_low, "low")
-        used = max(len(self._rows), 1) + (2 if is_low else 3)  # with the border, the last row and the gap
-        body, answers = self.query_one("#request", ScrollRows), self.query_one(AnswerRows)
+        """Give the answers the rows they need, and the request the rest; it can be scrolled.
+
+        In a low window, the answers that need all of a long request to be seen have no rows until it was.
+        """
+        lines, body = self._form_lines(form), self.query_one("#request", ScrollRows)
         body.by_words = not _shows_diff(form)
-        needed = body.count_rows(lines, columns - 2)
-        height = min(needed, max(self.size.height - used - (0 if is_low else CARD_ROWS), 2))
-        body.styles.height = height
+        self.set_class(self._is_low, "low")
+        needed = body.count_rows(lines, max(self.size.width, 20) - 2)
+        harmless = [answer for answer in menu.answers if self._is_harmless(answer[0])]
+        self._rows = self._rows_of(harmless, menu)
+        self._hides_answers = self._is_low and needed > self._body_rows > 0 < len(harmless)
+        if not self._hides_answers:
+            self._rows = self._rows_of(menu.answers, menu)
+        self._place(needed)
         body.show(lines)
+
+    def _place(self, needed: int) -> None:
+        """Set the heights, for a request of so many rows."""
+        answers, height = self.query_one(AnswerRows), min(needed, self._body_rows)
+        self.query_one("#request").styles.height = height
         answers.styles.height = len(self._rows)
         answers.show([row for _, row in self._rows])
-        self._tell_rows(height + used)
+        self._tell_rows(height + self._used_rows)
+
+    @property
+    def _is_low(self) -> bool:
+        return self.size.height < LOW_ROWS
+
+    @property
+    def _used_rows(self) -> int:
+        """The rows of the answers, with the border, the last row and the gap."""
+        return max(len(self._rows), 1) + (2 if self._is_low else 3)
+
+    @property
+    def _body_rows(self) -> int:
+        """How many rows of the request fit."""
+        return max(self.size.height - self._used_rows - (0 if self._is_low else CARD_ROWS), 2)
+
+    def _reveal_answers(self) -> None:
+        """Show all answers, now that the end of the request was seen."""
+        body = self.query_one("#request", ScrollRows)
+        if self._hides_answers and self._menu and body.seen_end:
+            self._hides_answers = False
+            self._rows = self._rows_of(self._menu.answers, self._menu)
+            self._place(body.row_count)
+            self._visible_at = time.monotonic()  # a click was meant for the row that was here before
 
     def on_resize(self) -> None:
         """Lay out the dialog for the new size, without taking keys for answers again."""
         first = self._controller.requests.first
-        if self._shown and first and first[0] == self._shown[0]:
-            self._lay_out(first[1], self._shown[1])
+        if self._menu and first and first[0] == self._step[0]:
+            self._lay_out(first[1], self._menu)
 
-    def on_scroll_rows_wrapped(self) -> None:
+    def on_scroll_rows_changed(self) -> None:
+        self._reveal_answers()
         self._show_feedback()
 
     def _mark_visible(self) -> None:
@@ -201,9 +235,12 @@ class RequestScreen(ModalScreen[None]):
         two_columns = self.size.width >= WIDE_COLUMNS if self._two_columns is None else self._two_columns
         return render_ask(form.event, PAINT, side_by_side=columns if two_columns else 0)
 
-    def _answer_rows(self, key: str, label: str, menu: AnswerMenu, columns: int) -> list[tuple[str, str]]:
+    def _rows_of(self, answers: Iterable[tuple[str, str]], menu: AnswerMenu) -> list[tuple[str, str]]:
+        return [row for key, label in answers for row in self._answer_rows(key, label, menu)]
+
+    def _answer_rows(self, key: str, label: str, menu: AnswerMenu) -> list[tuple[str, str]]:
         """Return the rows of an answer, each with its key. A label is never cut off."""
-        room = columns - 8
+        room = max(self.size.width, 20) - 8
         enter = "  then Enter" if count_columns(label) + 12 <= room else "\u00a0↵"
         enter = enter if key in menu.confirmed_keys else ""
         rows = [row[at : at + room] for row in wrap(f"{label}{enter}", room) for at in range(0, len(row), room)]
@@ -216,14 +253,18 @@ class RequestScreen(ModalScreen[None]):
         is_visible = self._visible_at <= time.monotonic()
         waiting, form = len(self._controller.requests) - 1, self._controller.requests.first
         more = self.query_one("#request", ScrollRows).rows_below
+        columns = self.size.width - 4
+        feedback = self._hint or self.keys.feedback
+        feedback = self.keys.short_feedback if width(feedback) > columns else feedback
+        then = ", then allow it" if self._hides_answers else ""
         parts = [
-            PAINT(f"▼ {more} more rows (PgDn)", "yellow") if more else "",
-            PAINT(self._hint or self.keys.feedback, "bold") if self._hint or self.keys.feedback else "",
+            PAINT(feedback, "bold") if feedback else "",
+            PAINT(f"▼ {more} more rows (PgDn){then}", "yellow") if more else "",
             PAINT(f"{waiting} more request{'s' * (waiting > 1)}", "dim") if waiting else "",
-            PAINT("Esc cancels the turn", "dim"),
+            PAINT("Esc goes back" if self._controller.requests.can_go_back else "Esc cancels the turn", "dim"),
             PAINT("Tab: other diff view", "dim") if is_visible and form and _has_views(form[1]) else "",
         ]
-        self.query_one("#feedback", TextRows).show([_join_fitting(filter(None, parts), self.size.width - 4)])
+        self.query_one("#feedback", TextRows).show([_join_fitting(filter(None, parts), columns)])
 
     # -- answers -------------------------------------------------------------------------------------------------
 
@@ -233,15 +274,25 @@ class RequestScreen(ModalScreen[None]):
     def _add_to_draft(self, text: str) -> None:
         self._draft += text
 
+    def _go_back(self) -> None:
+        """Show the step before; the message that was being written becomes part of the draft."""
+        field = self.query_one(Input)
+        self._add_to_draft(field.value if field.display else "")
+        self._controller.go_back()
+
     def _may_answer(self, key: str) -> bool:
-        """Return whether everything was visible; a denial needs less."""
+        """Return whether everything was visible that the answer allows."""
+        return self._is_harmless(key) or self.query_one("#request", ScrollRows).seen_end
+
+    def _is_harmless(self, key: str) -> bool:
         first = self._controller.requests.first
-        form = first[1] if first else None
-        denies = isinstance(form, ApprovalForm) and not form.hunks and key in form.denying_keys()
-        return denies or self.query_one("#request", ScrollRows).seen_end
+        return first is not None and isinstance(first[1], ApprovalForm) and key in first[1].harmless_keys()
 
     async def on_key(self, event: events.Key) -> None:
-        if event.key in ("escape", "ctrl+c"):
+        if event.key == "escape" and self._controller.requests.can_go_back:
+            event.stop()
+            self._go_back()
+        elif event.key in ("escape", "ctrl+c"):
             event.stop()
             self._controller.interrupt()
         elif event.key in self._passed_keys:
@@ -260,7 +311,7 @@ class RequestScreen(ModalScreen[None]):
         self._show_feedback()
 
     def _press(self, event: events.Key) -> None:
-        menu = self._shown[1] if self._shown else None
+        menu = self._menu
         if menu is None or not menu.answers:
             return
         event.stop()
@@ -307,8 +358,7 @@ class RequestScreen(ModalScreen[None]):
 
     def on_answer_rows_chosen(self, event: AnswerRows.Chosen) -> None:
         event.stop()
-        menu = self._shown[1] if self._shown else None
-        if menu is None or event.row >= len(self._rows):
+        if event.row >= len(self._rows):
             return
         key = self._rows[event.row][0]
         if time.monotonic() - self._visible_at < CLICK_DELAY_SECONDS:

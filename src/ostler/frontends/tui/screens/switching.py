@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ostler.core.errors import OstlerError
 from ostler.frontends.tui.keys import ACTIONS, GROUPS
-from ostler.frontends.tui.projects import StoredState
 from ostler.frontends.tui.screens.choice_screen import ChoiceScreen
 from ostler.frontends.tui.screens.overview_screen import OverviewChoice, OverviewScreen
 from ostler.frontends.tui.slash_commands import slash_commands
@@ -31,9 +30,8 @@ class Switcher:
 
     async def show_overview(self) -> None:
         projects = self._app.options.projects
-        list_stored = projects.sessions if projects else _no_sessions
-        stored = await list_stored()
-        overview = OverviewScreen(self._app.live, stored, list_stored, self._app.project.cwd)
+        stored = await projects.sessions() if projects else ()
+        overview = OverviewScreen(self._app.live, stored, projects, self._app.project.cwd)
         self._app.push_screen(overview, self._on_overview)
 
     def _on_overview(self, choice: OverviewChoice | None) -> None:
@@ -49,7 +47,7 @@ class Switcher:
             except OstlerError as error:
                 self._app.chat.show_note(str(error))
                 return
-        await self._app.switch(choice.id, cwd, prompt=choice.prompt)
+        await self._app.switch(choice.id, cwd, backend=choice.backend, prompt=choice.prompt)
 
     async def choose_project(self) -> None:
         projects = self._app.options.projects
@@ -67,7 +65,7 @@ class Switcher:
         projects, cwd = self._app.options.projects, self._app.project.cwd
         names = await projects.backends(cwd) if projects else ()
         items = [Choice(name, sanitise(name)) for name in names]
-        self._choose("Start a session with another backend", items, self._open_backend)
+        self._choose("Start a session with another backend", items, self._open_backend, is_open=True)
 
     def _open_backend(self, name: str) -> None:
         start_work(self._app, partial(self._app.switch, "", self._app.project.cwd, backend=name), "switch")
@@ -98,11 +96,14 @@ class Switcher:
             line = f"{OPTION_COMMANDS[option_id]} {value}"
             start_work(self._app, partial(controller.run_command, line), "submit")
 
-    # -- themes --------------------------------------------------------------------------------------------------
+    def choose_prompt(self) -> None:
+        """Choose an earlier prompt to edit and send again."""
+        prompt = self._app.chat.prompt
+        texts = list(dict.fromkeys(reversed(prompt.earlier.prompts)))
+        items = [Choice(text, " ".join(sanitise(text).split())) for text in texts]
+        self._choose("Your earlier prompts, the newest first", items, prompt.put_text)
 
-    def show_next_theme(self) -> None:
-        themes = sorted(self._app.available_themes)
-        self.set_theme(themes[(themes.index(self._app.theme) + 1) % len(themes)])
+    # -- themes --------------------------------------------------------------------------------------------------
 
     def set_theme(self, name: str) -> None:
         """Switch to a theme and remember it; without a name, let the user choose one and show each."""
@@ -176,10 +177,6 @@ class Switcher:
             ChoiceScreen(title, items, chosen=chosen, is_open=is_open),
             lambda value: on_choice(value) if value else None,
         )
-
-
-async def _no_sessions() -> Sequence[StoredState]:
-    return ()
 
 
 async def _model_choices(services: CommandServices) -> list[Choice]:

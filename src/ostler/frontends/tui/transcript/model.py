@@ -233,6 +233,12 @@ class TranscriptModel:
         entry.drop_strips()
         self._on_change()
 
+    def unfold(self, index: int) -> None:
+        """Show an entry in full."""
+        self.entries[index].fold = "full"
+        self.entries[index].drop_strips()
+        self._on_change()
+
     def blocks(self, index: int) -> Sequence[TranscriptBlock]:
         """Return the blocks of an entry, read from its record if necessary."""
         entry = self.entries[index]

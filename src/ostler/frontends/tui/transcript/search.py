@@ -23,11 +23,19 @@ async def find_entries(model: TranscriptModel, query: str) -> AsyncIterator[int]
             yield index
 
 
-def row_of(model: TranscriptModel, entry: int, query: str) -> int:
-    """Return the first row of an entry that shows the text, or its first row if the text is wrapped or folded."""
+def show_match(model: TranscriptModel, entry: int, query: str) -> int:
+    """Return the first row of an entry that shows the text, unfolded if necessary; 0 if the text is wrapped."""
+    row = _row_of(model, entry, query)
+    if row is None:
+        model.unfold(entry)
+        row = _row_of(model, entry, query)
+    return row or 0
+
+
+def _row_of(model: TranscriptModel, entry: int, query: str) -> int | None:
     wanted = query.casefold()
     rows = (number for number, strip in enumerate(model.all_strips(entry)) if wanted in strip.text.casefold())
-    return next(rows, 0)
+    return next(rows, None)
 
 
 def highlight(strip: Strip, query: str, style: Style) -> Strip:

@@ -50,6 +50,14 @@ class CompletionMenu(Widget):
         """The completion, if there is just one."""
         return self._items[0] if len(self._items) == 1 else None
 
+    def first_for(self, text: str) -> "Completion | None":
+        """Return the first completion if the text ends with an unfinished mention, or is an unfinished command."""
+        if not self._items:
+            return None
+        typed = text[-self._items[0].replace_length :]
+        is_unfinished = not typed.endswith("/") and all(item.text.strip() != typed for item in self._items)
+        return self._items[0] if is_unfinished and (typed.startswith("@") or text == f"/{typed}") else None
+
     def show(self, items: "Sequence[Completion]") -> None:
         """Show these completions, or close the menu if there are none."""
         if not items and not self._items:

@@ -19,7 +19,7 @@ from ostler.interaction.prompt_history import PromptHistory, is_recallable
 if TYPE_CHECKING:
     from ostler.interaction.completion import Completion, CompletionSource
 
-MAX_ROWS = 10
+MAX_PASTED_ROWS = 100
 LATE_ENTER_SECONDS = 1.0  # after a dialog closed, Enter does not send the text that it interrupted
 
 
@@ -33,8 +33,15 @@ class PromptField(TextArea):
             super().__init__()
             self.text, self.pasted, self.steering = text, pasted, steering
 
-    class EditorRequested(Message):
-        """The user wants to edit the text in another program."""
+    class ChordPressed(Message):
+        """The user pressed the two keys of an action."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    class ModeChanged(Message):
+        """Vi keys changed between inserting and commands."""
 
     class EscapePressed(Message):
         """The user pressed Esc, and there was nothing to close here."""
@@ -46,13 +53,13 @@ class PromptField(TextArea):
         self.is_sensitive: Callable[[str], bool] = lambda text: False  # such text is not stored in the history
         self.last_key = float("-inf")
         self.source: CompletionSource | None = None
-        self._history = history
+        self.earlier = history
         self._keys = keys
         self._menu = menu
-        self._pastes = PasteStore()
+        self._pastes = PasteStore(MAX_PASTED_ROWS)
         self._stash: list[str] = []
-        self._vi = ViKeys(self) if keys.vi else None
-        self._chord = False  # Ctrl-X was pressed
+        self._vi = ViKeys(self, self._note_mode) if keys.vi else None
+        self._first_key = ""  # of a chord
         self._restored, self._restored_at = "", float("-inf")
         self._requested = ""
 
@@ -71,6 +78,9 @@ class PromptField(TextArea):
     def mode_label(self) -> str:
         """The name of the vi mode, if vi keys are used."""
         return "" if self._vi is None else "INSERT" if self._vi.inserting else "NORMAL"
+
+    def _note_mode(self) -> None:
+        self.post_message(self.ModeChanged())
 
     def place_cursor(self) -> None:
         """Tell the terminal where the cursor is, so that input methods open their window there."""
@@ -92,7 +102,7 @@ class PromptField(TextArea):
         self, source: "CompletionSource", history: PromptHistory, is_sensitive: Callable[[str], bool]
     ) -> None:
         """Complete and recall for the project of another session."""
-        self.source, self._history, self.is_sensitive = source, history, is_sensitive
+        self.source, self.earlier, self.is_sensitive = source, history, is_sensitive
 
     def restore_draft(self, text: str) -> None:
         """Put text that was not sent before the text."""
@@ -105,17 +115,14 @@ class PromptField(TextArea):
         if self.text:
             self._restored, self._restored_at = self.text, time.monotonic()
 
-    def delete_draft_char(self) -> None:
-        self.action_delete_left()
-
     def send(self, *, steering: bool = False) -> None:
         """Send the text."""
         if self.text == self._restored != "" and time.monotonic() - self._restored_at < LATE_ENTER_SECONDS:
             return  # Enter was meant for the dialog
         text = self.full_text
         if text.strip() and is_recallable(text) and not self.is_sensitive(text):
-            self._history.add(text)
-        self._history.reset()
+            self.earlier.add(text)
+        self.earlier.reset()
         self.clear_text()
         self.post_message(self.Submitted(text, self._pastes.text_with_mentions, steering=steering))
 
@@ -147,12 +154,13 @@ class PromptField(TextArea):
         await super()._on_key(event)
 
     def _handle_key(self, event: events.Key) -> bool:
-        key, chord = event.key, self._chord
-        self._chord = key == "ctrl+x"
-        if self._chord:
+        key, first = event.key, self._first_key
+        if action := self._keys.chords.get(f"{first} {key}"):
+            self._first_key = ""
+            self.post_message(self.ChordPressed(action))
             return True
-        if chord and key == "ctrl+e":
-            self.post_message(self.EditorRequested())
+        self._first_key = key if key in self._keys.first_keys else ""
+        if self._first_key:
             return True
         if self._menu.is_open and self._handle_menu_key(key):
             return True
@@ -175,9 +183,9 @@ class PromptField(TextArea):
             case "escape":
                 self.post_message(self.EscapePressed())
             case "up" if self.cursor_location[0] == 0 and not self._is_wrapped_above:
-                return self._show_from_history(self._history.previous(self.full_text))
+                return self._show_from_history(self.earlier.previous(self.full_text))
             case "down" if self.cursor_location[0] == self.document.line_count - 1 and not self._is_wrapped_below:
-                return self._show_from_history(self._history.next())
+                return self._show_from_history(self.earlier.next())
             case _:
                 return False
         return True
@@ -207,8 +215,8 @@ class PromptField(TextArea):
                 self._menu.move(-1)
             case "escape":
                 self._menu.close()
-            case "enter" if self._menu.selected:
-                self.accept(self._menu.selected)
+            case "enter" if taken := self._menu.selected or self._menu.first_for(self.text_before_cursor):
+                self.accept(taken)
             case _:
                 return False
         return True

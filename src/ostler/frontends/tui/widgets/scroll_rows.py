@@ -22,8 +22,8 @@ HANGING_COLUMNS = 2
 class ScrollRows(Widget):
     """Shows sanitised lines with the styles of `Styler`, folded to its width."""
 
-    class Wrapped(Message):
-        """The lines were set or folded again."""
+    class Changed(Message):
+        """Other rows are visible, or the lines were folded again."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -32,6 +32,7 @@ class ScrollRows(Widget):
         self._lines: Sequence[str] = ()
         self._strips: list[Strip] = []
         self._top = 0
+        self._is_at_end = False  # the end stays visible if the height changes
         self._maker = StripMaker(Style(), {})
 
     @property
@@ -48,16 +49,16 @@ class ScrollRows(Widget):
 
     def show(self, lines: Sequence[str]) -> None:
         self._lines, self._top, self.seen_end = tuple(lines), 0, False
+        self._is_at_end = False
         self._wrap()
 
     def _wrap(self) -> None:
         if not self.size.width:
             return  # not laid out yet; `on_resize` follows
         self._strips = self._make(self._lines, max(self.size.width - 1, 8))
-        self._top = min(self._top, max(len(self._strips) - self.size.height, 0))
-        self._note_end()
-        self.refresh()
-        self.post_message(self.Wrapped())
+        last = max(len(self._strips) - self.size.height, 0)
+        self._top = last if self._is_at_end and self._top else min(self._top, last)
+        self._note_change()
 
     def _make(self, lines: Sequence[str], columns: int) -> list[Strip]:
         rows = [row for line in lines for row in (_wrap_words(line, columns) if self.by_words else [line])]
@@ -69,15 +70,16 @@ class ScrollRows(Widget):
 
     def scroll_rows(self, count: int) -> None:
         self._top = min(max(self._top + count, 0), max(len(self._strips) - self.size.height, 0))
-        self._note_end()
-        self.refresh()
+        self._note_change()
 
     def page(self, direction: int) -> None:
         self.scroll_rows(direction * max(self.size.height - 1, 1))
 
-    def _note_end(self) -> None:
-        if self.size.height and not self.rows_below:
-            self.seen_end = True
+    def _note_change(self) -> None:
+        self._is_at_end = bool(self.size.height) and not self.rows_below
+        self.seen_end = self.seen_end or self._is_at_end
+        self.refresh()
+        self.post_message(self.Changed())
 
     def use_theme(self) -> None:
         self._maker = StripMaker(*palette_of(self))
@@ -115,7 +117,7 @@ class ScrollRows(Widget):
 
 
 def _wrap_words(line: str, columns: int) -> list[str]:
-    """Wrap a line between words, below its start. A line in which spaces would get lost stays as it is."""
+    """Wrap a line between words, below its start. A line in which spaces would get lost is not wrapped."""
     plain = plain_text(line)
     indent = " " * (len(plain) - len(plain.lstrip(" ")) + HANGING_COLUMNS)
     rows = wrap(line, columns, indent) if width(plain) > columns else [line]

@@ -6,11 +6,12 @@ from textual import events
 from textual.message import Message
 from textual.widgets import Input
 
-from ostler.frontends.tui.transcript.search import find_entries, row_of
+from ostler.frontends.tui.transcript.search import find_entries, show_match
 from ostler.frontends.tui.transcript.view import TranscriptView
+from ostler.frontends.tui.widgets.line_field import LineField
 
 
-class SearchField(Input):
+class SearchField(LineField):
     """Shows the matches one after the other, the newest first."""
 
     class Closed(Message):
@@ -42,7 +43,7 @@ class SearchField(Input):
         self._shown = self._shown % len(self._matches) + 1
         self._note(f"match {self._shown} of {len(self._matches)}, the newest first")
         index = self._matches[self._shown - 1]
-        view.show_entry(index, row_of(view.model, index, event.value))
+        view.show_entry(index, show_match(view.model, index, event.value))
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "escape":

@@ -88,7 +88,7 @@ class StatusCards(Widget):
         colour = "red" if card.share >= 0.9 else "yellow" if card.share >= 0.7 else "green"
         return [
             Segment("━" * filled, self._maker.style(colour)),
-            Segment("━" * (BAR_COLUMNS - filled), self._maker.style("track")),
+            Segment("─" * (BAR_COLUMNS - filled), self._maker.style("track")),
             Segment(f" {text}", style),
         ]
 

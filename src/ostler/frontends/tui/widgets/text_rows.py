@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
@@ -11,7 +12,7 @@ from ostler.frontends.tui.strips import StripMaker
 
 
 class TextRows(Widget):
-    """Shows sanitised lines with the styles of `Styler`. Lines that do not fit are cut off."""
+    """Shows sanitised lines with the styles of `Styler`. Lines that do not fit end with `…`."""
 
     def __init__(self, *, id: str, keep_last: bool = False, margin: int = 0) -> None:
         """`keep_last` shows the last lines if there are too many; `margin` is the number of columns at the left."""
@@ -43,5 +44,7 @@ class TextRows(Widget):
         skipped = max(len(self._lines) - self.size.height, 0) if self._keep_last else 0
         if y + skipped >= len(self._lines):
             return Strip.blank(columns, self._maker.base)
-        line = " " * self.margin_columns + self._lines[y + skipped]
-        return self._maker.make(line, 0)[0].adjust_cell_length(columns, self._maker.base)
+        strip = self._maker.make(" " * self.margin_columns + self._lines[y + skipped], 0)[0]
+        if strip.cell_length > columns:
+            strip = Strip([*strip.crop(0, columns - 1), Segment("…", self._maker.base)])
+        return strip.adjust_cell_length(columns, self._maker.base)
