@@ -327,7 +327,7 @@ def test_full_screen_client_attaches_to_a_session_of_the_server_while_another_cl
         second = Terminal(other, "tui", "--backend", f"remote:{url}", env=env, rows=30, columns=100)
         second.wait_for("The first answer.")
         second.type("make it\r")
-        first.wait_for("Allow once")
+        first.wait_for("Tab: other diff view")  # keys are answers from now on
         assert "Allow once" not in second.text
         first.type("y")
         first.wait_for(lambda shown: "y: Allow once" in shown or "It is made." in shown)

@@ -18,6 +18,7 @@ import pyte
 from tests.process_starter import OSTLER, Started, take_terminal
 
 TIMEOUT_SECONDS = 90
+POLL_SECONDS = 0.25
 SCROLLBACK = 20_000
 NOT_YET = "working, Ctrl-C|opening the session"
 SHELL = """
@@ -133,14 +134,18 @@ class Terminal:
         return "\n".join(self.lines())
 
     def wait_for(self, wanted, timeout: float = TIMEOUT_SECONDS) -> str:
-        """Wait until a text is visible or a condition on the text is true."""
+        """Wait until a text is visible or a condition on the text is true.
+
+        The condition is also tested without new output, because it may depend on files.
+        """
         so = wanted if callable(wanted) else lambda text: wanted in text
         until = time.monotonic() + timeout
         with self._changed:
             while not so(self.text):
                 left = until - time.monotonic()
-                if left <= 0 or not self._changed.wait(left) or (self._ended and not so(self.text)):
+                if left <= 0 or (self._ended and not so(self.text)):
                     raise AssertionError(f"never saw {wanted!r} in:\n{self.text}")
+                self._changed.wait(min(left, POLL_SECONDS))
             return self.text
 
     def ready(self) -> str:
