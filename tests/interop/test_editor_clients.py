@@ -94,7 +94,7 @@ def test_typescript_sdk(node, ours, tmp_path):
     folder.mkdir()
     seen = json.loads(run([node / ".bin" / "node", script, folder, *command], home, folder))
     check(seen, folder)
-    assert seen["written"] == 1
+    assert seen["written"] == 0  # the editor writes only files with unsaved text
 
 
 def test_python_sdk(sdk_python, ours, tmp_path):

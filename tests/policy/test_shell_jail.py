@@ -21,6 +21,7 @@ INTENDED_CHANGES = (
     "git revert",
     "git stash",
     "git switch",
+    "npm init",  # completes package.json
     'sqlite3 db.sqlite "insert',
     "sqlite3 db.sqlite 'insert",
 )  # the lost content can be restored

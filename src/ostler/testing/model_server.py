@@ -25,6 +25,7 @@ from ostler.testing.model_replies import (
     status,
     text,
 )
+from ostler.testing.server_closing import close_server
 
 __all__ = [
     "RecordedRequest",
@@ -124,11 +125,7 @@ class ScriptedModelServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
+        await close_server(self._server, self._tasks)
         if error is None:
             self._check_script()
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ostler.testing.model_server import RecordedRequest, ScriptMismatchError
+from ostler.testing.server_closing import close_server
 
 Part = bytes | Callable[[], Awaitable[None]]
 
@@ -85,11 +86,7 @@ class ScriptedZeroServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
+        await close_server(self._server, self._tasks)
         if error is None and (self.answers or self._unexpected):
             raise ScriptMismatchError(
                 f"{len(self.answers)} answers left, {self._unexpected} messages without an answer"

@@ -51,6 +51,7 @@ def test_valid_token_names_the_user(server, token):
         assert socket.recv(10) == "ada"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize(
     "path", ["/", "/readyz", "/api/agent/sessions", "/healthz/", "//healthz", "/healthz%2f..", "/HEALTHZ"]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from tests.frontends.server.server_client import LS, Gate, text_of
+from tests.tiers import slow
 from websockets.exceptions import InvalidStatus
 
 from ostler.core.accounts import UserLimits
@@ -686,7 +687,7 @@ def test_messages_that_are_sent_on_leave_space_for_more_fields(models, serve):
 
 
 @req("SV-2")
-@pytest.mark.parametrize("features", [[], ["events"]])
+@pytest.mark.parametrize("features", [[], slow(["events"])])
 def test_no_message_of_the_server_is_larger_than_the_limit(models, serve, features):
     with models.playing(text("ä" * 3_000_000, chunks=12)) as model:
         with serve(model).client.host(features=features) as host:

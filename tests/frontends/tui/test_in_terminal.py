@@ -200,7 +200,7 @@ def test_ctrl_z_suspends_and_everything_is_drawn_again_afterwards(tui, models):
         term.type(CTRL_Z)
         pid = term.stopped()
         assert term.line_by_line()
-        assert term.raw.endswith((b"\x1b[?1004l", b"\x1b[?1006l")) and LEFT in term.raw
+        term.wait_for(lambda _: LEFT in term.raw and term.raw.endswith((b"\x1b[?1004l", b"\x1b[?1006l")))
         term.screen.reset()
         os.kill(pid, signal.SIGCONT)
         term.wait_for("done in")
