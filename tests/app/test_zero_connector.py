@@ -43,6 +43,7 @@ async def test_commands_of_the_connector_need_allow_shell_in_every_profile(allow
 
 
 @pytest.mark.req("AZ-7", "SH-2")
+@pytest.mark.sampled
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("sandbox", ["off", "require"])
 async def test_nothing_of_a_shell_session_is_left_when_ostler_is_killed(ending, sandbox, tmp_path):

@@ -9,6 +9,7 @@ import time
 import pytest
 from tests.frontends.multiplexer import LOOK_SECONDS, TIMEOUT_SECONDS
 from tests.frontends.repl.chat_helpers import at, last_message
+from tests.tiers import slow
 
 from ostler.interaction.answer_keys import TYPING_HINT, TYPING_PAUSE_SECONDS
 from ostler.testing.model_server import calls, stall, text
@@ -154,7 +155,7 @@ def test_dialog_is_answered_by_one_key(tmux, models, ostler):
 
 
 @pytest.mark.req("PM-11")
-@pytest.mark.parametrize("seconds_per_key", [0.12, 0.28])
+@pytest.mark.parametrize("seconds_per_key", [0.12, slow(0.28)])
 def test_typing_does_not_answer_a_request_and_is_not_lost(tmux, models, ostler, seconds_per_key):
     before, after = "please al", "so add any days"
     slow = ("bash", {"command": "echo so far; cat fifo"})

@@ -8,6 +8,7 @@ TEXT = "one two, three"
 
 
 @pytest.mark.req("TU-4")
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("keys", "text", "at"),
     [

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -22,6 +22,19 @@ class _Uvicorn(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_ready = on_ready
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Stop serving."""
+        self.should_exit = True
+        self._stopping.set()
+
+    async def main_loop(self) -> None:
+        """Update the `date` header each second until `stop`. uvicorn's own loop wakes up ten times a second."""
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await self._stopping.wait()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -102,7 +115,7 @@ async def serve_http(
         await drain(hubs, server, serving)
 
 
-async def drain(hubs: SessionHubs, server: uvicorn.Server, serving: "asyncio.Task[None]") -> None:
+async def drain(hubs: SessionHubs, server: _Uvicorn, serving: "asyncio.Task[None]") -> None:
     """Release all sessions, then stop; neither waits long for clients that do not read."""
     for listener in server.servers:
         listener.close()
@@ -111,7 +124,7 @@ async def drain(hubs: SessionHubs, server: uvicorn.Server, serving: "asyncio.Tas
             await hubs.drain()
     except TimeoutError:
         pass
-    server.should_exit = True
+    server.stop()
     await asyncio.wait([serving], timeout=GRACE_SECONDS + 0.5)
     server.force_exit = True
     serving.cancel()
