@@ -174,8 +174,10 @@ class RestRoutes:
         listed = msgspec.structs.asdict(self._listed(await self._hubs.summary(hub)))
         session = hub.session
         turn = session.turn if session else None
+        listed["title"] = (session.state.title if session else "") or listed["title"]
+        listed["workspace_root"] = hub.record.root  # the summary has the root of the log, which may not be written yet
         return SessionDescription(
-            **listed | {"title": (session.state.title if session else "") or listed["title"]},
+            **listed,
             model=session.info.option("model") if session else hub.record.options.get("model", ""),
             epoch=hub.epoch,
             seq=hub.last_seq,
