@@ -15,6 +15,7 @@ from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.http_server import serve_http
 from ostler.frontends.server.listening import allowed_hosts
 from ostler.http.dialer import Dialer
+from ostler.http.server_closing import stop_accepting
 from ostler.http.url import ServerOrigin
 from ostler.journal.log_file import LogFile
 from ostler.models.model_choice import ModelChoice
@@ -44,6 +45,7 @@ class CutProxy:
         self._server = await asyncio.start_server(self._serve, sock=self._listener)
 
     async def stop(self):
+        await stop_accepting(self._server.sockets)
         self._server.close()
         self.reset_all()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -15,6 +15,7 @@ from ostler.http.client import HttpClient
 from ostler.http.content_encoding import ContentDecoder
 from ostler.http.dialer import Dialer
 from ostler.http.proxy import parse_proxy
+from ostler.http.server_closing import close_server
 from ostler.http.tls import TlsFiles
 from ostler.http.url import ServerOrigin
 from ostler.models.base_url import parse_base_url
@@ -51,10 +52,7 @@ async def peer(*answers: bytes, keep_open: bool = False, read_head: bool = True)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
-        server.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await close_server(server, tasks)
 
 
 async def body_of(response):
@@ -453,10 +451,7 @@ class TestProxy:
         try:
             yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", heads
         finally:
-            server.close()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await close_server(server, tasks)
 
     async def test_fingerprint_is_checked_in_a_tunnel(self, certificates):
         origin, wrong = ServerOrigin("https", "model.example", 443), certificates.fingerprint("client.pem")

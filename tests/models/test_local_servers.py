@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from ostler.http.server_closing import close_server
 from ostler.models.local_servers import COMMON_PORTS, LocalServer, find_local_servers
 from ostler.testing.model_server import ScriptedModelServer
 
@@ -29,10 +30,7 @@ async def listener(answer: bytes | None):
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
-        server.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await close_server(server, tasks)
 
 
 @pytest.mark.req("MD-10")

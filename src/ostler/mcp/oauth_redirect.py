@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from ostler.core.errors import BackendError, UsageError
+from ostler.http.server_closing import stop_accepting
 from ostler.text.sanitise import sanitise
 
 PATH = "/callback"
@@ -80,6 +81,7 @@ async def listening(expected: Expected, port: int) -> AsyncIterator[RedirectList
     try:
         yield listener
     finally:
+        await stop_accepting(server.sockets)
         server.close()
 
 

@@ -14,6 +14,7 @@ from ostler.core.message import CallPart, Message
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.sessions import Rename, SetOption, Steer
 from ostler.core.tools import ToolCall, ToolResult
+from ostler.http.server_closing import stop_accepting
 from ostler.wire import client_frames as c
 from ostler.wire import server_frames as s
 from ostler.wire.event_codec import encode_event
@@ -112,6 +113,7 @@ class FrameServer:
             self._turn.cancel()
             await asyncio.gather(self._turn, return_exceptions=True)
         if self._server:
+            await stop_accepting(self._server.sockets)
             self._server.close()
             await self._server.wait_closed()
 

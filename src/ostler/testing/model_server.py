@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from ostler.http.server_closing import close_server
 from ostler.testing.model_replies import (
     Api,
     ScriptedReply,
@@ -25,7 +26,6 @@ from ostler.testing.model_replies import (
     status,
     text,
 )
-from ostler.testing.server_closing import close_server
 
 __all__ = [
     "RecordedRequest",

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from ostler.http.server_closing import close_server
 from ostler.testing.model_server import RecordedRequest, ScriptMismatchError
-from ostler.testing.server_closing import close_server
 
 Part = bytes | Callable[[], Awaitable[None]]
 

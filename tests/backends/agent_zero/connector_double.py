@@ -15,6 +15,8 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from ostler.http.server_closing import stop_accepting
+
 NAMESPACE = "/ws"
 HANDLER = "plugins/_a0_connector/ws_connector"
 PAGE = 50
@@ -91,6 +93,8 @@ class ConnectorDouble:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for server in self._server.servers:
+            await stop_accepting(server.sockets)
         self._server.should_exit = True
         self._server.force_exit = True
         await asyncio.wait({self._serving}, timeout=3)

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from ostler.frontends.server.hubs import SessionHubs
 from ostler.frontends.server.peer_protocols import HEAD_SECONDS, HttpPeerProtocol, WebSocketPeerProtocol
+from ostler.http.server_closing import stop_accepting
 from ostler.interaction.signals import ALL_STOP_SIGNALS, handled_signals
 
 PING_SECONDS = 20.0
@@ -118,6 +119,7 @@ async def serve_http(
 async def drain(hubs: SessionHubs, server: _Uvicorn, serving: "asyncio.Task[None]") -> None:
     """Release all sessions, then stop; neither waits long for clients that do not read."""
     for listener in server.servers:
+        await stop_accepting(listener.sockets)
         listener.close()
     try:
         async with asyncio.timeout(hubs.parts.config.drain - GRACE_SECONDS):
