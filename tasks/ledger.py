@@ -27,8 +27,15 @@ STATES = (
 
 
 def main(options: Sequence[str] = ()) -> int:
-    """Run the acceptance tests with these pytest options. Return 1 if one failed or passed unexpectedly."""
+    """Run the acceptance tests with these pytest options. Return 1 if one failed or passed unexpectedly.
+
+    Tests that fail are run once more, one by one, as `./run test` does.
+    """
     states, status, output = run(FOLDER, options)
+    if status:
+        sys.stdout.write(f"{output}\n── running the failed tests again, one by one\n")
+        again, status, output = run(FOLDER, ["-n", "0", "--last-failed", "--last-failed-no-failures=none"])
+        states |= again
     sys.stdout.write(table(states) + "\n")
     if status:
         sys.stderr.write("\n" + output)
