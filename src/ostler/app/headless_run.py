@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler.access.run_permissions import describe_permissions
-from ostler.app.backends import backend_kind
+from ostler.app.backend_kinds import backend_kind
 from ostler.app.project import Project
 from ostler.app.session_manager import LocalSessionManager
 from ostler.core.errors import UsageError

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from ostler import __version__
-from ostler.app.backends import REMOTE
+from ostler.app.backend_kinds import REMOTE
 from ostler.app.project import Project
 from ostler.app.tool_host import open_credentials
 from ostler.backends.remote.backend import RemoteBackend

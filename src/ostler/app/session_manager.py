@@ -11,7 +11,8 @@ import msgspec
 from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.access.session_policy import make_policy
-from ostler.app.backends import BackendMaker, MadeBackend, SessionDraft, backend_kind, on_server
+from ostler.app.backend_kinds import backend_kind
+from ostler.app.backends import BackendMaker, MadeBackend, SessionDraft, on_server
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
 from ostler.app.project import NOTHING_ELSEWHERE, FolderElsewhere, Project

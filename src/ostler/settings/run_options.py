@@ -31,8 +31,3 @@ class RunOptions(msgspec.Struct, frozen=True):
     backend: str = ""
     take_tools: bool = False
     later_servers: bool = False
-
-    @property
-    def keeps_prompts(self) -> bool:
-        """Whether prompts may be stored on this machine; with a server they are stored there."""
-        return not self.ephemeral and self.backend.partition(":")[0] != "remote"
