@@ -67,7 +67,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _list(args: Namespace) -> int:
-    from ostler.app.tool_host import make_servers, open_credentials
+    from ostler.app.tool_host import make_servers
+    from ostler.credentials.store import open_credentials
     from ostler.knowledge.trusted_settings import load_settings
     from ostler.mcp.configured_servers import mcp_source
     from ostler.mcp.oauth_access import describe_access
@@ -173,8 +174,8 @@ def _remote_entry(args: Namespace) -> "ServerEntry":
 
 
 def _token(args: Namespace) -> int:
-    from ostler.app.tool_host import open_credentials
     from ostler.cli.stdin import read_secret
+    from ostler.credentials.store import open_credentials
     from ostler.mcp.oauth_access import describe_access, token_name
 
     entry = _remote_entry(args)
