@@ -24,15 +24,6 @@ DOCS = Path(__file__).parents[2] / "docs" / "python.md"
 WRITE = ScriptedCall("write", {"path": "x.txt", "content": "x"})
 
 
-@pytest.fixture
-def work(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("OSTLER_HOME", raising=False)
-    (tmp_path / "home").mkdir()
-    (tmp_path / "work").mkdir()
-    return tmp_path / "work"
-
-
 def test_example_of_the_docs(ostler, models, tmp_path):
     example = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)[0]
     (tmp_path / "example.py").write_text(example)
