@@ -66,6 +66,7 @@ class LocalSessionManager:
         self._models: dict[str, ModelChoice] = {}  # by project, because each may configure another one
         self._store = store
         self._elsewhere = elsewhere
+        self.project: Project  # of the session that was opened last
         self._announcer = ModelAnnouncer(notify if model is None else lambda line: None)
         self._backends = BackendMaker(self._choose_model, self._announcer, notify, backend, makes_titles=model is None)
 
@@ -84,6 +85,7 @@ class LocalSessionManager:
             unknown = [f"${name} is not supported" for name in unknown_zero_variables(os.environ)]
             for note in (*project.settings.zero_notes, *unknown):
                 self._notify(note)
+        self.project = project
         if tools is None and workspace is None:
             workspace = make_workspace(project, self._options, interactive=request.interactive)
         draft = self._draft(project, request, store, workspace, tools)
