@@ -148,6 +148,7 @@ def test_unknown_attribute_raises_attribute_error():
     [
         ({"profile": "sudo"}, "unknown profile 'sudo'"),
         ({"allow": "bash:*"}, "invalid argument"),
+        ({"mode": "brave"}, "invalid argument"),
         ({"max_steps": "many"}, "invalid argument"),
         ({"max_steps": 0}, "invalid limit max_steps=0"),
         ({"max_steps": -5}, "invalid limit max_steps=-5"),
@@ -203,3 +204,16 @@ async def test_subscriptions_are_closed(work):
         with pytest.raises(TypeError):
             await conversation.run("three")
         assert conversation.session._stream._subscriptions == []
+
+
+@pytest.mark.req("PM-10")
+@pytest.mark.parametrize(
+    ("flags", "written"),
+    [({}, False), ({"mode": "accept-edits"}, True), ({"mode": "plan", "write": True}, False), ({"mode": "ask"}, False)],
+    ids=str,
+)
+async def test_mode_decides_about_edits(work, flags, written):
+    model = ScriptedModel([ScriptedLine("", (WRITE,)), ScriptedLine("over")])
+    async with package.open_session(str(work), model=model, **flags) as conversation:
+        assert (await conversation.run("write")).answer == "over"
+    assert (work / "x.txt").exists() is written

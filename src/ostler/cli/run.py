@@ -66,11 +66,10 @@ def _run(args: Namespace) -> int:
     with record_startup_error(make_output(args.output, Styler(False))):
         prompt, context = _read_prompt(args.prompt, args.timeout)
 
-    args.write |= args.mode == "accept-edits"
     return HeadlessRun(
         prompt,
         context,
-        run_options(args),
+        run_options(args).unattended(),
         args.output,
         args.resume or "",
         args.fork,

@@ -31,3 +31,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     backend: str = ""
     take_tools: bool = False
     later_servers: bool = False
+
+    def unattended(self) -> "RunOptions":
+        """Return the options of a session without a user, in which accepting edits is the same as allowing them."""
+        return msgspec.structs.replace(self, write=self.write or self.mode == "accept-edits")
