@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ostler.cli.arguments import (
     Parser,
     add_limit_options,
+    add_mode,
     add_model,
     add_permission_options,
     add_workspace,
@@ -208,6 +209,7 @@ def _serve(arguments: list[str]) -> int:
     add_workspace(parser)
     add_model(parser)
     add_permission_options(parser)
+    add_mode(parser)
     add_limit_options(parser)
     args = parser.parse_args(arguments)
 
