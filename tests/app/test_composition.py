@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import ostler
+from ostler.app.headless_run import HeadlessRun
+from ostler.app.project import Project
 from ostler.app.session_manager import LocalSessionManager
 from ostler.core.errors import UsageError
 from ostler.core.events import PrefixBuilt
@@ -143,3 +145,13 @@ def test_sessions_are_constructed_in_one_place():
     }
     assert found == set()
     assert "make_session: Callable[..., LocalSession] = LocalSession" in (source / "app/composition.py").read_text()
+
+
+def test_headless_run_loads_the_folder_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    load, loaded = Project.load, []
+    monkeypatch.setattr(Project, "load", lambda *args, **flags: loaded.append(args) or load(*args, **flags))
+    (tmp_path / "work").mkdir()
+    options = RunOptions(cwd=str(tmp_path / "work"), backend="none", ephemeral=True)
+    assert HeadlessRun("hello", "", options).run() == 1  # this backend answers no prompts
+    assert len(loaded) == 1

@@ -21,15 +21,6 @@ from ostler.testing.session_fixture import make_prompt, open_test_session
 from ostler.workspace.local_workspace import LocalWorkspace
 
 
-@pytest.fixture
-def work(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("OSTLER_HOME", raising=False)
-    (tmp_path / "home").mkdir()
-    (tmp_path / "work").mkdir()
-    return tmp_path / "work"
-
-
 class CountingBackend(ScriptedBackend):
     """A backend that counts how often it was closed."""
 

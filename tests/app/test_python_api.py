@@ -24,15 +24,6 @@ DOCS = Path(__file__).parents[2] / "docs" / "python.md"
 WRITE = ScriptedCall("write", {"path": "x.txt", "content": "x"})
 
 
-@pytest.fixture
-def work(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("OSTLER_HOME", raising=False)
-    (tmp_path / "home").mkdir()
-    (tmp_path / "work").mkdir()
-    return tmp_path / "work"
-
-
 def test_example_of_the_docs(ostler, models, tmp_path):
     example = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)[0]
     (tmp_path / "example.py").write_text(example)
@@ -157,6 +148,7 @@ def test_unknown_attribute_raises_attribute_error():
     [
         ({"profile": "sudo"}, "unknown profile 'sudo'"),
         ({"allow": "bash:*"}, "invalid argument"),
+        ({"mode": "brave"}, "invalid argument"),
         ({"max_steps": "many"}, "invalid argument"),
         ({"max_steps": 0}, "invalid limit max_steps=0"),
         ({"max_steps": -5}, "invalid limit max_steps=-5"),
@@ -212,3 +204,16 @@ async def test_subscriptions_are_closed(work):
         with pytest.raises(TypeError):
             await conversation.run("three")
         assert conversation.session._stream._subscriptions == []
+
+
+@pytest.mark.req("PM-10")
+@pytest.mark.parametrize(
+    ("flags", "written"),
+    [({}, False), ({"mode": "accept-edits"}, True), ({"mode": "plan", "write": True}, False), ({"mode": "ask"}, False)],
+    ids=str,
+)
+async def test_mode_decides_about_edits(work, flags, written):
+    model = ScriptedModel([ScriptedLine("", (WRITE,)), ScriptedLine("over")])
+    async with package.open_session(str(work), model=model, **flags) as conversation:
+        assert (await conversation.run("write")).answer == "over"
+    assert (work / "x.txt").exists() is written

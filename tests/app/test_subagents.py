@@ -25,15 +25,6 @@ TASK = ScriptedCall("task", {"prompt": "write x", "agent": "general", "title": "
 WRITE = ScriptedCall("write", {"path": "x.txt", "content": "x"})
 
 
-@pytest.fixture
-def work(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("OSTLER_HOME", raising=False)
-    (tmp_path / "home").mkdir()
-    (tmp_path / "work").mkdir()
-    return tmp_path / "work"
-
-
 @pytest.mark.req("EN-4", "PM-5")
 @pytest.mark.parametrize("answer", ["allow", "deny"])
 @pytest.mark.invariant("P14")

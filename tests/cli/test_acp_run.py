@@ -49,6 +49,7 @@ def test_key_in_use_is_masked_for_the_agent(ostler, acp):
     (ostler.workspace / "s.txt").write_text("key: sk-proj-4f9d8a7b6c5e4d3c2b1a\n")
     done = acp("-o", "simple", "!read s.txt", env={"OPENAI_API_KEY": "sk-proj-4f9d8a7b6c5e4d3c2b1a"})
     assert (done.code, done.stdout) == (0, "key: ***WITHHELD-BY-OSTLER***\n")
+    assert "ostler: a known secret appeared in this session; it was replaced by ***WITHHELD" in done.stderr
 
 
 @pytest.mark.req("MD-3")

@@ -149,6 +149,23 @@ def test_call_that_needs_approval_is_denied_with_the_reason(ostler):
     assert not (ostler.workspace / "b.txt").exists()
 
 
+@pytest.mark.req("PM-10")
+@pytest.mark.parametrize(
+    ("flags", "changed"),
+    [
+        (("--mode", "accept-edits"), ["a.txt", "b.txt"]),
+        (("--mode", "plan", "--write"), []),
+        (("--mode", "ask"), []),
+    ],
+    ids=["accept-edits", "plan", "ask"],
+)
+def test_mode_applies_to_calls(ostler, flags, changed):
+    with serving(ostler, *flags) as client:
+        client.call("write", {"path": "a.txt", "content": "x"}, modern=True)
+        client.call("bash", {"command": "echo x > b.txt"}, modern=True)
+    assert [name for name in ("a.txt", "b.txt") if (ostler.workspace / name).exists()] == changed
+
+
 def test_flags_allow_and_select_tools(ostler):
     with serving(ostler, "--write", "--tools", "write,git_*") as client:
         assert [tool["name"] for tool in client.ask("tools/list")["result"]["tools"]] == ["write"]

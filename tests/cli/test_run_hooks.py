@@ -1,6 +1,7 @@
 """Hooks in `ostler run`: input, denials, failures, trust."""
 
 import json
+import sys
 
 import pytest
 
@@ -329,3 +330,16 @@ def test_hook_of_the_user_outside_the_workspace_is_not_affected_by_changes(ostle
     run_write(ostler, models)
     assert not any("sandbox" in notice for notice in run_prompt(ostler, models)["notices"])
     assert ran.read_text() == "x\nx\n"
+
+
+@pytest.mark.req("EN-15", "PM-12")
+@pytest.mark.invariant("S3")
+def test_objection_at_the_end_of_a_turn_reaches_an_agent_with_the_next_prompt(ostler):
+    configure(ostler.home / ".ostler", turn_end='grep -q \'"reason": *"done"\' && echo the tests fail >&2 && exit 2')
+    agent = {"command": sys.executable, "args": ["-m", "ostler.testing.echo_agent"]}
+    (ostler.home / ".ostler" / "acp.json").write_text(json.dumps({"agent_servers": {"echo": agent}}))
+    chat = ostler("chat", "--backend", "acp:echo", stdin="first\nsecond\n/quit\n", timeout=90)
+    assert "a hook objects to the end of this turn: the tests fail" in chat.stdout
+    first, _, second = chat.stdout.partition("> second")
+    assert "hook objected to the end of the last turn" not in first
+    assert "Echo: The user's hook objected to the end of the last turn: the tests fail" in second

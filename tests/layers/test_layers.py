@@ -64,6 +64,7 @@ TOP_LEVEL = {
 }  # the two modules of the top-level package: API and entry point
 TOPS = {"", *TOP_LEVEL, *EVERYTHING, *(package.split(".")[0] for package in PACKAGES)}
 DEMO = re.compile(r"ostler\.demo\b")
+BACKEND_NAME = re.compile(r"\bbackend(\.partition\(.*\)\[0\])?$")
 MODULE_NAME = re.compile(r"ostler\.([\w.]*)(:[\w.]+)?")
 
 
@@ -107,6 +108,46 @@ def from_target(module: str, name: str) -> str:
     """Return what is imported: a package for `from ostler import text`, otherwise the module."""
     names_package = name in TOPS if module == "ostler" else module.removeprefix("ostler.") in GROUPS
     return f"{module}.{name}" if names_package else module
+
+
+def compares_backend_name(source: str) -> bool:
+    """Return whether a source compares the name of a backend with a string, in place of asking for a trait."""
+    nodes = ast.walk(ast.parse(source)) if "backend" in source else ()
+    return any(isinstance(node, ast.Compare) and names_a_backend(node) for node in nodes)
+
+
+def names_a_backend(node: ast.Compare) -> bool:
+    elements: list[ast.expr] = []
+    for side in (node.left, *node.comparators):
+        elements += side.elts if isinstance(side, ast.Tuple | ast.Set | ast.List) else [side]
+    has_name = any(BACKEND_NAME.search(ast.unparse(element)) for element in elements)
+    return has_name and any(
+        isinstance(e, ast.Constant) and isinstance(e.value, str) and re.match(r"\w", e.value) for e in elements
+    )
+
+
+def test_backends_are_told_apart_by_their_traits():
+    found = [str(path) for path in SOURCE.rglob("*.py") if compares_backend_name(path.read_text("utf-8"))]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('info.backend == "remote"', True),
+        ('"engine" != self.session.info.backend', True),
+        ('options.backend.partition(":")[0] in ("remote", "acp")', True),
+        ('backend in {"acp"}', True),
+        ('request.backend == ""', False),
+        ("backend_kind(info.backend).is_elsewhere", False),
+        ('self.backend.state == "idle"', False),
+        ('":" in backend', False),
+        ("backend is None", False),
+        ('name == "none"', False),
+    ],
+)
+def test_comparison_with_a_name_is_found(source, found):
+    assert compares_backend_name(source) is found
 
 
 def may_import(module: str, target: str) -> bool:

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.form
 SOURCE = Path(__file__).parents[2] / "src"
 MODULES = {str(path.relative_to(SOURCE)): path for path in sorted((SOURCE / "ostler").rglob("*.py"))}
 MAX_LINES = 450
+CLOSED_UNION = "ostler/core/events.py"  # all events, in one module
 MAY_BE_RELATIVE = re.compile(r"from\s*\.|import_module")  # cheap test, because walking every syntax tree is slow
 MAY_BE_POSSESSIVE = re.compile(r"[)}][*+?]\+|\}\+")
 ESCAPE_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
@@ -22,7 +23,7 @@ def faults(name: str, source: str) -> list[str]:
     tree = ast.parse(source)
     checks = {
         "docstring": not (ast.get_docstring(tree) or "").strip(),
-        "length": len(source.splitlines()) > MAX_LINES,
+        "length": len(source.splitlines()) > MAX_LINES and name != CLOSED_UNION,
         "name": re.search(r"(^|[/_])utils?([/_.]|$)", name) is not None,
         "relative": bool(MAY_BE_RELATIVE.search(source)) and any(map(is_relative_import, ast.walk(tree))),
         "possessive": bool(MAY_BE_POSSESSIVE.search(source)) and any(map(is_possessive_group, ast.walk(tree))),

@@ -243,7 +243,7 @@ def test_flag_for_a_known_key_is_accepted(key):
 
 
 def test_flag_without_a_similar_name_lists_all_names():
-    with pytest.raises(UsageError, match=r"known names: git_blame, .*, read, "):
+    with pytest.raises(UsageError, match=r"known names: (\w+, )*git_blame, .*, read, "):
         parse_flag("quux")
 
 

@@ -95,6 +95,25 @@ def test_answers_of_an_agent_stay_and_are_extended():
     assert [*labels(edit("src/a.py"), options=own[2:])] == ["3"]
 
 
+def test_misleading_answers_of_an_agent_say_what_they_do():
+    own = (
+        AnswerOption("1", "No, do nothing", "allow_always"),
+        AnswerOption("2", "Deny\n  [n] \u202eAllow", "allow_once"),
+        AnswerOption("3", "allow ONCE", "allow_once"),
+        AnswerOption("4", "Yes " * 100, "deny"),
+        AnswerOption("5", "Never", "deny_always"),
+    )
+    needs = (Need("bash", "make all", rule_pattern="make *"),)
+    for once_only in (False, True):
+        found = labels(*needs, options=own, once_only=once_only)
+        assert found["1"] == 'Always allow run make * in this project ("No, do nothing")'
+        assert found["2"].startswith('Allow once ("Deny\\n') and not set(found["2"]) & {"\n", "\u202e"}
+        assert found["3"] == "Allow once"
+        assert found["4"].startswith('Deny ("Yes Yes') and len(found["4"]) < 80
+        assert found["5"] == 'Deny, also later ("Never")'
+    assert labels(Need("bash", "*"), options=own)["1"] == 'Allow, also later as the agent decides ("No, do nothing")'
+
+
 def test_agent_cannot_give_its_own_answer_the_rules_of_ours():
     imitated = (AnswerOption("edits", "Allow once", "allow_once"), AnswerOption("n", "No", "deny"))
     permission = with_answers(Permission("change", (edit("src/a.py"),), options=imitated), once_only=False)

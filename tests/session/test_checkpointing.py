@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
+from tests.session.no_undo import NoUndo
 
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.events import Notice, ToolCalled, Waiting
@@ -20,7 +21,7 @@ from ostler.workspace.local_workspace import LocalWorkspace
 pytestmark = pytest.mark.req("EN-13")
 
 
-class PartialUndo:
+class PartialUndo(NoUndo):
     """An undo with some uncovered paths."""
 
     def __init__(self) -> None:
@@ -28,21 +29,6 @@ class PartialUndo:
 
     async def begin(self, turn_id, *, files_only=False):
         return list(self.paths)
-
-    def heartbeat(self, turn_id):
-        pass
-
-    def mark_idle(self, turn_id):
-        pass
-
-    def progress(self):
-        return ""
-
-    async def discard(self, turn_id):
-        pass
-
-    async def finish(self, turn_id):
-        pass
 
 
 async def test_uncovered_path_is_reported_once_per_session():

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests.session.no_undo import NoUndo
 
 from ostler.backends.engine.history import fold_history
 from ostler.backends.scripted import ScriptedBackend
@@ -38,20 +39,7 @@ async def test_prompts_sent_before_turn_precede_its_prompt(tmp_path):
 async def test_prompt_for_ending_turn_is_rejected(tmp_path):
     ending, resume = asyncio.Event(), asyncio.Event()
 
-    class SlowUndo:
-        async def begin(self, turn_id, *, files_only=False):
-            return ()
-
-        def heartbeat(self, turn_id): ...
-
-        def mark_idle(self, turn_id): ...
-
-        def progress(self):
-            return ""
-
-        async def discard(self, turn_id):
-            pass
-
+    class SlowUndo(NoUndo):
         async def finish(self, turn_id):
             ending.set()
             await resume.wait()

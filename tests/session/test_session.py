@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests.session.no_undo import NoUndo
 
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.errors import ToolError, UsageError
@@ -312,22 +313,7 @@ async def test_calls_of_dead_process_are_unknown_if_started_else_cancelled(works
 
 
 async def test_turn_ends_even_if_checkpoint_fails(workspace):
-    class BrokenUndo:
-        async def begin(self, turn_id, *, files_only=False):
-            return ()
-
-        def heartbeat(self, turn_id):
-            pass
-
-        def mark_idle(self, turn_id):
-            pass
-
-        def progress(self):
-            return ""
-
-        async def discard(self, turn_id):
-            pass
-
+    class BrokenUndo(NoUndo):
         async def finish(self, turn_id):
             raise OSError("gone")
 
@@ -354,22 +340,7 @@ async def test_turn_ends_even_if_checkpoint_fails(workspace):
 async def test_cancel_during_cleanup_is_ignored(workspace):
     cleaning_up, resume = asyncio.Event(), asyncio.Event()
 
-    class SlowUndo:
-        async def begin(self, turn_id, *, files_only=False):
-            return ()
-
-        def heartbeat(self, turn_id):
-            pass
-
-        def mark_idle(self, turn_id):
-            pass
-
-        def progress(self):
-            return ""
-
-        async def discard(self, turn_id):
-            pass
-
+    class SlowUndo(NoUndo):
         async def finish(self, turn_id):
             cleaning_up.set()
             await resume.wait()

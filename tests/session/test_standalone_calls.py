@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests.session.no_undo import NoUndo
 
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.events import (
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.req("EN-13")
 TIMEOUT = 60
 
 
-class RecordingUndo:
+class RecordingUndo(NoUndo):
     """An undo that records its calls; with `stuck`, the checkpoint of a turn never finishes."""
 
     def __init__(self):
@@ -44,15 +45,6 @@ class RecordingUndo:
 
     def heartbeat(self, work_id):
         self.heartbeat_seen.set()
-
-    def mark_idle(self, work_id):
-        pass
-
-    def progress(self):
-        return ""
-
-    async def discard(self, work_id):
-        pass
 
     async def finish(self, work_id):
         self.done.append(("finish", work_id.partition("/")[2]))

@@ -410,3 +410,20 @@ def test_named_profiles_use_only_their_own_keys(tree: Any) -> None:
 def test_provider_may_be_a_url(tree: Any) -> None:
     found = require(load_profile(tree, {"provider": "http://127.0.0.1:8123/v1", "model": "m9"}))
     assert (found.base_url, found.model) == ("http://127.0.0.1:8123/v1", "m9")
+
+
+@pytest.mark.parametrize(
+    ("model", "dialect", "context"),
+    [
+        ({}, "native", None),
+        ({"tool_call": True, "limit": {"context": 9000}}, "native", 9000),
+        ({"tool_call": False, "limit": {"context": 9000, "input": 7000}}, "text", 7000),
+        ({"limit": {"context": 9000, "input": 99000}}, "native", 9000),
+    ],
+)
+def test_declared_abilities_of_a_model_are_used(
+    tree: Any, model: dict[str, Any], dialect: str, context: int | None
+) -> None:
+    config = {"provider": {"here": {"options": {"baseURL": "http://e/v1"}, "models": {"m": model}}}, "model": "here/m"}
+    profile = require(load_profile(tree, config))
+    assert (profile.dialect, profile.context) == (dialect, context)

@@ -37,10 +37,6 @@ def test_clip(text, columns, expected):
     assert clip(text, columns) == expected
 
 
-def test_clip_with_another_ellipsis():
-    assert clip("abcdef", 4, "..") == "ab.."
-
-
 @given(st.text(st.sampled_from("ab日👩\u200d💻❤\ufe0fe\u0301")), st.integers(0, 12))
 def test_clipped_text_fits(text, columns):
     assert width(clip(text, columns)) <= columns

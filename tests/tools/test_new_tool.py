@@ -125,4 +125,8 @@ print(ostler.__file__, len(tool_declarations()), tool_declarations()["read"].kin
 """
     env = {"PYTHONPATH": os.pathsep.join([str(tmp_path / "lib.zip"), *sys.path])}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert done.stdout.split() == [str(tmp_path / "lib.zip/ostler/__init__.py"), "20", "read"], done.stderr
+    assert done.stdout.split() == [
+        str(tmp_path / "lib.zip/ostler/__init__.py"),
+        str(len(list(SOURCE.glob("tools/*.md")))),
+        "read",
+    ], done.stderr

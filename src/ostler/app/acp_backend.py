@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ostler import __version__
-from ostler.app.backends import ACP_PREFIX
+from ostler.app.backend_kinds import ACP_PREFIX
 from ostler.app.project import Project
 from ostler.app.tool_host import builtin_tools, other_tools
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
-from ostler.app.interactive import LazySessionManager
+from ostler.app.interactive import LazySessionManager, keeps_prompts
 from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.repl.console import Console
 from ostler.frontends.repl.frontend import ReplFrontend
@@ -78,7 +78,7 @@ class ChatClient(msgspec.Struct, frozen=True):
     def _make_editor_console(self, cwd: Path, paint: Styler, settings: Settings) -> Console:
         from ostler.frontends.repl.line_editor import LineEditorConsole
 
-        history = project_folder(cwd) / "prompt_history" if self.options.keeps_prompts else None
+        history = project_folder(cwd) / "prompt_history" if keeps_prompts(self.options) else None
         ui = settings.config.ui
         vi = ui.keys.get("editing") == "vi"
         console = LineEditorConsole(sys.stdout, history, colour=paint.enabled, vi=vi, bell=ui.bell)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler.access.run_permissions import describe_permissions
-from ostler.app.backends import backend_kind
+from ostler.app.backend_kinds import backend_kind
 from ostler.app.project import Project
 from ostler.app.session_manager import LocalSessionManager
 from ostler.core.errors import UsageError
@@ -59,7 +59,7 @@ class HeadlessRun(msgspec.Struct, frozen=True):
         output = make_output(self.output, paint, structured=bool(self.schema))
         with record_startup_error(output):
             validator = self._make_validator()
-        prompt = partial(self._build_prompt, validator.add_instructions if validator else str)
+        prompt = partial(self._build_prompt, manager, validator.add_instructions if validator else str)
         return await HeadlessFrontend(request, prompt, output, self.timeout, validator).run(manager)
 
     def _make_validator(self) -> "AnswerValidator | None":
@@ -69,9 +69,11 @@ class HeadlessRun(msgspec.Struct, frozen=True):
 
         return AnswerValidator(self.schema)
 
-    async def _build_prompt(self, add_instructions: Callable[[str], str], session: Session) -> Prompt:
+    async def _build_prompt(
+        self, manager: LocalSessionManager, add_instructions: Callable[[str], str], session: Session
+    ) -> Prompt:
         """Build the prompt and print what the run may do; `add_instructions` adds the answer's required format."""
-        project = Project.load(self.options.cwd, trust=self.options.trust)
+        project = manager.project
         builder = project.prompt_builder(allow_outside=self.options.yolo, mcp=open_source(session.id))
         source = PromptSource(active_agent(session), self.prompt if self.is_piped else "", session_id=session.id)
         built = await builder.build(self.prompt, session.call, source)
@@ -86,12 +88,11 @@ class HeadlessRun(msgspec.Struct, frozen=True):
 
     def _describe_permissions(self, project: Project, session: Session, agent: str) -> str:
         info, kind = session.info, backend_kind(session.info.backend)
-        settings = project.settings.for_agent_zero() if kind.uses_zero_settings else project.settings
         return describe_permissions(
-            settings,
+            project.settings,
             self.options,
             project.agents,
             agent,
             external_agent=kind.title or info.agent_name if info.runs_own_tools or kind.has_own_history else "",
-            has_shell=not kind.uses_zero_settings or settings.config.security.allow_shell is True,
+            has_shell=not kind.uses_zero_settings or project.settings.config.security.allow_shell is True,
         )

@@ -4,12 +4,18 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ostler.app.backend_kinds import backend_kind
 from ostler.core.protocols import Session, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
 from ostler.settings.run_options import RunOptions
 
 if TYPE_CHECKING:
     from ostler.app.session_manager import LocalSessionManager
+
+
+def keeps_prompts(options: RunOptions) -> bool:
+    """Return whether prompts may be stored on this machine; with a server they are stored there."""
+    return not options.ephemeral and not backend_kind(options.backend).is_elsewhere
 
 
 class LazySessionManager:
@@ -31,7 +37,7 @@ class LazySessionManager:
         self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
     ) -> Session:
         session = await self._manager.open(request, tools=tools, workspace=workspace)
-        self.keeps_prompts = session.info.backend != "remote"  # a server stores them
+        self.keeps_prompts = not backend_kind(session.info.backend).is_elsewhere
         return session
 
     async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:

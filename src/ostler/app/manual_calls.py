@@ -15,6 +15,8 @@ from ostler.backends.none import NoBackend
 from ostler.core.errors import UsageError
 from ostler.core.tools import ToolCall
 from ostler.journal.memory_journal import MemoryJournal
+from ostler.knowledge.agent_loader import DEFAULT_AGENT
+from ostler.knowledge.builtin_agents import builtin_agents
 from ostler.settings.run_options import RunOptions
 from ostler.tools.manual_calls import ManualCalls
 
@@ -30,8 +32,10 @@ async def open_manual_calls(
 ) -> AsyncIterator[ManualCalls]:
     """Open a session with the settings, workspace, tool host and policy of a run without a model.
 
-    With `interactive` the caller answers approval requests and questions.
+    With `interactive` the caller answers approval requests and questions. The mode of the options applies, no agent of
+    the user does.
     """
+    options = options if interactive else options.unattended()
     project = Project.load(options.cwd, trust=options.trust)
     for note in (*project.settings.notes, *map(str, project.settings.problems)):
         notify(note)
@@ -42,7 +46,12 @@ async def open_manual_calls(
         project,
         backend=NoBackend(),
         tools=host,
-        access=make_policy(project.settings, options, interactive=interactive),
+        access=ActiveAgent(
+            {**project.agents, DEFAULT_AGENT: builtin_agents()[DEFAULT_AGENT]},
+            make_policy(project.settings, options, interactive=interactive),
+            options,
+            workspace.shell,
+        ),
         standing_rules=project.grants(),
         journal=lambda: MemoryJournal("tool-call"),
     )

@@ -58,7 +58,8 @@ async def _open_run(options: RunOptions, session_id: str, interactive: bool) -> 
     from ostler.app.session_manager import LocalSessionManager
 
     request = OpenSessionRequest(options.cwd, resume=session_id, interactive=interactive)
-    session = await LocalSessionManager(options, notify).open(request)
+    manager = LocalSessionManager(options if interactive else options.unattended(), notify)
+    session = await manager.open(request)
     try:
         yield session
     finally:

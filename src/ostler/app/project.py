@@ -31,10 +31,14 @@ MAX_PROBLEMS_SHOWN = 8
 
 
 class FolderElsewhere(msgspec.Struct, frozen=True):
-    """What a folder on another machine defines: sections of the system prompt, and agents besides the built-in ones."""
+    """What a folder on another machine defines: sections of the system prompt, and agents besides the built-in ones.
+
+    Its sessions belong to the project `project_id`, by default to one of the folder's path.
+    """
 
     sections: Sequence[PromptSection] = ()
     agents: Mapping[str, AgentDefinition] = MappingProxyType({})
+    project_id: str = ""
 
 
 NOTHING_ELSEWHERE = FolderElsewhere()
@@ -65,10 +69,10 @@ class Project:
     @classmethod
     def elsewhere(cls, root: str, folder: FolderElsewhere = NOTHING_ELSEWHERE) -> "Project":
         """Return the project of a folder on another machine, with default settings. No folder is read."""
-        settings, name = Settings.from_layers(()), sha256(root.encode()).hexdigest()[:16]
-        project = cls(
-            root, settings, BuiltinKnowledge(root, settings, folder.sections, folder.agents), f"elsewhere-{name}"
-        )
+        settings = Settings.from_layers(())
+        knowledge = BuiltinKnowledge(root, settings, folder.sections, folder.agents)
+        name = folder.project_id or f"elsewhere-{sha256(root.encode()).hexdigest()[:16]}"
+        project = cls(root, settings, knowledge, name)
         project.folder = ""
         return project
 

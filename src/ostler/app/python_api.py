@@ -39,7 +39,9 @@ async def open_session(
     check_argument("model", model, ("name", "context_limit", "stream"), str)
     check_argument("backend", backend or "", ("open", "run_turn", "apply", "aclose"), str)
     names = {"model": model if isinstance(model, str) else "", "base_url": base_url, "api_key": api_key}
-    options = make_options(cwd, {name: value for name, value in names.items() if value}, flags)
+    options = make_options(
+        cwd, {name: value for name, value in names.items() if value}, flags, interactive=ask is not None
+    )
     choice = None if isinstance(model, str) else fixed_model(model)
     own = None if isinstance(backend, str) else backend
     name = backend if isinstance(backend, str) else "library" if backend else ""

@@ -2,14 +2,14 @@
 
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from ostler import __version__
-from ostler.app.backends import REMOTE
+from ostler.app.backend_kinds import REMOTE
 from ostler.app.project import Project
-from ostler.app.tool_host import open_credentials
 from ostler.backends.remote.backend import RemoteBackend
 from ostler.backends.remote.plan import RemotePlan
 from ostler.backends.remote.server import SESSIONS, RemoteServer, ServerAddress, parse_server_url
@@ -17,11 +17,13 @@ from ostler.core.protocols import ToolRunner
 from ostler.core.sessions import OpenSessionRequest
 from ostler.credentials.server_login import KnownServer, open_server
 from ostler.credentials.server_logins import ServerLogins
+from ostler.credentials.store import open_credentials
 from ostler.journal.call_journal import ConversationTexts
 from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.settings.run_options import RunOptions
 from ostler.wire.frames_shared import RemoteWorkspace, WorkspaceSection
 
+T = TypeVar("T")
 MAX_SECTIONS_BYTES = 1_000_000
 MAX_AGENTS_BYTES = 500_000
 
@@ -99,28 +101,27 @@ def describe_workspace(project: Project) -> RemoteWorkspace:
     knowledge = project.knowledge
     sections = knowledge.prompt_sections("", with_skills=knowledge.has_skills())[1:]
     return RemoteWorkspace(
-        _fitting([WorkspaceSection(section.name, section.text, section.origin) for section in sections]),
-        _fitting_agents([_agent(agent) for agent in project.agents.values() if agent.accepts_tasks]),
+        _fitting(
+            (WorkspaceSection(section.name, section.text, section.origin) for section in sections),
+            MAX_SECTIONS_BYTES,
+            lambda section: len(section.text.encode("utf-8", "replace")),
+        ),
+        _fitting(
+            (_agent(agent) for agent in project.agents.values() if agent.accepts_tasks),
+            MAX_AGENTS_BYTES,
+            lambda agent: len(msgspec.json.encode(agent)),
+        ),
         project.settings.config.validation.enabled,
     )
 
 
-def _fitting(sections: Sequence[WorkspaceSection]) -> tuple[WorkspaceSection, ...]:
-    """Return the sections that fit into a message; those that do not are left out."""
-    kept, left = [], MAX_SECTIONS_BYTES
-    for section in sections:
-        if (size := len(section.text.encode("utf-8", "replace"))) <= left:
-            kept.append(section)
-            left -= size
-    return tuple(kept)
-
-
-def _fitting_agents(agents: Sequence[dict[str, object]]) -> tuple[dict[str, object], ...]:
-    kept, left = [], MAX_AGENTS_BYTES
-    for agent in agents:
-        if (size := len(msgspec.json.encode(agent))) <= left:
-            kept.append(agent)
-            left -= size
+def _fitting(entries: Iterable[T], limit: int, size: Callable[[T], int]) -> tuple[T, ...]:
+    """Return the entries that fit into a message; those that do not are left out."""
+    kept = []
+    for entry in entries:
+        if (needed := size(entry)) <= limit:
+            kept.append(entry)
+            limit -= needed
     return tuple(kept)
 
 

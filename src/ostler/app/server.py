@@ -17,9 +17,9 @@ from ostler.app.session_manager import LocalSessionManager
 from ostler.app.tool_host import builtin_tools
 from ostler.core.accounts import UserLimits
 from ostler.core.errors import UsageError
-from ostler.core.protocols import Journal, Session, Tool, ToolRunner, Workspace
-from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
-from ostler.core.store import HostedSessions, HostedStore
+from ostler.core.protocols import Session, Tool, ToolRunner, Workspace
+from ostler.core.sessions import OpenSessionRequest
+from ostler.core.store import HostedSessions
 from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.hub import ServerParts
 from ostler.frontends.server.hubs import PROJECT, SessionHubs
@@ -43,34 +43,6 @@ from ostler.wire.frames_shared import RemoteWorkspace
 MAX_FILES = 65_536  # open files of the server
 
 
-class AnyFolderStore:
-    """The sessions of a user, in whatever folder of their machine they work."""
-
-    def __init__(self, store: HostedStore) -> None:
-        self._store = store
-
-    def open(self, project: str, session_id: str = "") -> Journal:
-        return self._store.open(PROJECT, session_id)
-
-    def find(self, project: str, session_ref: str) -> str:
-        return self._store.find(PROJECT, session_ref)
-
-    def backend(self, session_id: str) -> str:
-        return self._store.backend(session_id)
-
-    def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
-        return self._store.list(query)
-
-    def fork(self, session_id: str, seq: int = 0) -> str:
-        return self._store.fork(session_id, seq)
-
-    def rename(self, session_id: str, title: str) -> None:
-        self._store.rename(session_id, title)
-
-    def delete(self, session_id: str) -> None:
-        self._store.delete(session_id)
-
-
 class SessionOpener:
     """Opens the sessions of all users with the server's model."""
 
@@ -83,8 +55,8 @@ class SessionOpener:
     async def open(
         self, owner: str, request: OpenSessionRequest, tools: ToolRunner, workspace: RemoteWorkspace | None
     ) -> Session:
-        store = AnyFolderStore(self._sessions.of(owner))
-        folder = FolderElsewhere(_prompt_sections(request.cwd, workspace), _agents(workspace))
+        store = self._sessions.of(owner)
+        folder = FolderElsewhere(_prompt_sections(request.cwd, workspace), _agents(workspace), PROJECT)
         manager = LocalSessionManager(self._options, notify, self._model, store=store, elsewhere=folder)
         return await manager.open(request, tools=tools)
 

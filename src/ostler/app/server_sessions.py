@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ostler.app.tool_host import open_credentials
 from ostler.backends.remote.server import SESSIONS, RemoteServer, RemoteSession, ServerAddress
 from ostler.core.errors import OstlerError
 from ostler.credentials.server_login import UNIX, KnownServer, find_server
 from ostler.credentials.server_logins import ServerLogins
+from ostler.credentials.store import open_credentials
 
 LIST_SECONDS = 3.0
 

@@ -11,7 +11,8 @@ import msgspec
 from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.access.session_policy import make_policy
-from ostler.app.backends import BackendMaker, MadeBackend, SessionDraft, backend_kind, on_server
+from ostler.app.backend_kinds import backend_kind
+from ostler.app.backends import BackendMaker, MadeBackend, SessionDraft, on_server
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
 from ostler.app.project import NOTHING_ELSEWHERE, FolderElsewhere, Project
@@ -65,6 +66,7 @@ class LocalSessionManager:
         self._models: dict[str, ModelChoice] = {}  # by project, because each may configure another one
         self._store = store
         self._elsewhere = elsewhere
+        self.project: Project  # of the session that was opened last
         self._announcer = ModelAnnouncer(notify if model is None else lambda line: None)
         self._backends = BackendMaker(self._choose_model, self._announcer, notify, backend, makes_titles=model is None)
 
@@ -83,6 +85,7 @@ class LocalSessionManager:
             unknown = [f"${name} is not supported" for name in unknown_zero_variables(os.environ)]
             for note in (*project.settings.zero_notes, *unknown):
                 self._notify(note)
+        self.project = project
         if tools is None and workspace is None:
             workspace = make_workspace(project, self._options, interactive=request.interactive)
         draft = self._draft(project, request, store, workspace, tools)

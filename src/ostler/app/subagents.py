@@ -14,15 +14,13 @@ from ostler.app.tool_host import make_tool_host
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.core.display import Display
 from ostler.core.errors import UsageError
-from ostler.core.events import ChildEnded, ChildStarted, TurnEnded
-from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import HasChildTools, ToolRunner
 from ostler.core.store import Store
 from ostler.core.tools import ChildTask, ToolResult
 from ostler.models.model_choice import ModelAnnouncer, ModelChoice
 from ostler.policy.profiles import PROFILES
 from ostler.policy.verdict import Policy
-from ostler.session.child_session import ChildSession
+from ostler.session.child_session import ChildSession, run_child
 from ostler.session.session import LocalSession
 from ostler.settings.run_options import RunOptions
 from ostler.workspace.session_workspace import SessionWorkspace
@@ -66,7 +64,7 @@ class Subagents:
                 child = await self._open_child(parent, task)
             except UsageError as error:
                 return ToolResult(task.id, "failed", f"Error: {error}", Display(str(error)), fault=error.fault)
-            return await _run_child(parent, child, task)
+            return await run_child(parent, child, task)
 
     async def _open_child(self, parent: LocalSession, task: ChildTask) -> ChildSession:
         project, model = self._project, self._models.get(self._project.root)
@@ -106,32 +104,3 @@ class Subagents:
             return access, make_tool_host(project, workspace, access.allows_tool, mcp=self._mcp, owns_mcp=False)
         access = ActiveAgent(project.agents, policy, options, parent=self._access)
         return access, place.for_child(access.allows_tool)
-
-
-async def _run_child(parent: LocalSession, child: ChildSession, task: ChildTask) -> ToolResult:
-    parent.emit(ChildStarted(child.id, task.id, task.agent, task.title))
-    ended = TurnEnded("", "failed")
-    try:
-        turn = child.start(Prompt(f"task-{task.id}", (TextContent(task.prompt),), origin="parent"))
-        try:
-            ended = await turn.wait()
-        except asyncio.CancelledError:
-            turn.cancel()
-            ended = await turn.wait()
-    finally:
-        await child.aclose()
-        parent.emit(ChildEnded(child.id, ended.reason))
-    return _result(child, task, ended)
-
-
-def _result(child: ChildSession, task: ChildTask, ended: TurnEnded) -> ToolResult:
-    data = {"session": child.id, "agent": task.agent, "reason": ended.reason}
-    if ended.reason == "done":
-        display = Display(f"{task.agent}: {task.title}")
-        return ToolResult(task.id, "ok", child.texts[-1] if child.texts else "(no output)", display, data)
-    detail = ended.limit or (str(ended.fault) if ended.fault else "")
-    summary = f"The task was interrupted: {ended.reason}{f' ({detail})' if detail else ''}."
-    output = "\n\n".join(child.texts)  # all texts: the last one may be incomplete
-    text = f"{summary} Output so far:\n{output}" if output else f"{summary} No output before that."
-    status = "cancelled" if ended.reason == "cancelled" else "failed"
-    return ToolResult(task.id, status, text, Display(summary), data, fault=ended.fault)  # type: ignore[arg-type]

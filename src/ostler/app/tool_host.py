@@ -1,6 +1,5 @@
 """Builds the tool host with the built-in tools and the hooks."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
@@ -12,11 +11,9 @@ from ostler.core.protocols import Tool, Workspace
 from ostler.core.sessions import McpServerRequest
 from ostler.core.tool_declarations import tool_names
 from ostler.settings.effective import Settings
-from ostler.settings.home import require_home
 from ostler.tools.host import LocalToolHost
 
 if TYPE_CHECKING:
-    from ostler.core.credentials import CredentialStore
     from ostler.mcp.configured_servers import ServerMaker
     from ostler.mcp.tool_source import McpToolSource
 
@@ -63,17 +60,10 @@ def make_mcp_source(
 
 def make_servers(settings: Settings, *, interactive: bool = False) -> "ServerMaker":
     """Return what makes the MCP servers of a project."""
+    from ostler.credentials.store import open_credentials
     from ostler.mcp.configured_servers import ServerMaker
 
     return ServerMaker(settings, open_credentials, __version__, interactive)
-
-
-def open_credentials() -> "CredentialStore":
-    """Return the store of keys and tokens."""
-    from ostler.credentials.store import LocalCredentials
-    from ostler.credentials.system_keyring import find_keyring
-
-    return LocalCredentials(require_home(os.environ), find_keyring(os.environ))
 
 
 def project_tools(project: Project, *, for_server: bool = False) -> list[Tool[Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.app.interactive import LazySessionManager
+from ostler.app.interactive import LazySessionManager, keeps_prompts
 from ostler.core.sessions import SessionSummary
 from ostler.frontends.tui.projects import Activity, OpenedProject, StoredState
 from ostler.interaction.services import CommandServices
@@ -41,7 +41,7 @@ class LocalProjects:
             str(path),
             manager,
             partial(_make_services, path, options, manager),
-            project_folder(path) / "prompt_history" if options.keeps_prompts else None,
+            project_folder(path) / "prompt_history" if keeps_prompts(options) else None,
             partial(contains_secret, settings, options.model.get("api_key", "")),
         )
 

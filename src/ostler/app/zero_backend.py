@@ -1,6 +1,5 @@
 """Builds the Agent Zero backend with its tools from the settings."""
 
-import json
 import os
 import socket
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ import msgspec
 from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.app.project import Project
-from ostler.app.tool_host import builtin_tools, open_credentials
+from ostler.app.tool_host import builtin_tools
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
 from ostler.backends.agent_zero.connector_probe import probe_connector
 from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer
@@ -23,10 +22,11 @@ from ostler.backends.agent_zero.message_api import MessageApiSettings, MessageAp
 from ostler.backends.agent_zero.server import ZeroServer, parse_server_url
 from ostler.backends.agent_zero.transport import TransportStart, TurnListener, ZeroTransport
 from ostler.backends.agent_zero.workspace_context import ContextSender
-from ostler.core.credentials import CredentialName
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Tool, Workspace
 from ostler.core.sessions import OpenSessionRequest
+from ostler.credentials.agent_zero import ZeroCredentials
+from ostler.credentials.store import open_credentials
 from ostler.http.url import ServerOrigin
 from ostler.settings.effective import Settings
 from ostler.settings.home import find_home
@@ -40,8 +40,6 @@ from ostler.tools.protocol.connector_shell import ConnectorShellTool
 from ostler.tools.protocol.stated_reasons import SHELL_TOOLS, StatedReasons, StatedReasonToolRunner
 from ostler.wire.agent_zero.tool_requests import REQUESTED_TOOLS
 
-CREDENTIAL_SERVICE = "agent_zero"
-LOGIN_SERVICE = "agent_zero_login"
 # What agents allow or forbid for the tools of the connector.
 BUILTIN_NAMES = {
     "connector_read": "read",
@@ -175,8 +173,8 @@ def find_login(origin: ServerOrigin) -> ConnectorLogin | None:
     """Return the login that `ostler zero login --user` stored for this server."""
     if find_home(os.environ) is None:
         return None
-    stored = open_credentials().get(CredentialName(LOGIN_SERVICE, origin.address))
-    return ConnectorLogin(*json.loads(stored)) if stored else None
+    login = ZeroCredentials(open_credentials(), origin.address).login()
+    return ConnectorLogin(*login) if login else None
 
 
 async def _message_api(
@@ -233,4 +231,4 @@ def find_api_key(settings: Settings, origin: ServerOrigin) -> str:
         )
     if find_home(os.environ) is None:
         return ""
-    return open_credentials().get(CredentialName(CREDENTIAL_SERVICE, origin.address)) or ""
+    return ZeroCredentials(open_credentials(), origin.address).api_key()

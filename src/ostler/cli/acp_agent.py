@@ -2,6 +2,7 @@
 
 from ostler.cli.arguments import (
     Parser,
+    add_agent,
     add_backend,
     add_limit_options,
     add_mode,
@@ -14,7 +15,7 @@ from ostler.cli.arguments import (
 def main(arguments: list[str]) -> int:
     """Parse the arguments and serve until the input ends."""
     parser = Parser("ostler acp", description="Serve Ostler as an ACP agent on stdin and stdout, for an editor.")
-    parser.add_argument("--agent", metavar="NAME", default="", help="the agent to use: build, plan, or one you defined")
+    add_agent(parser)
     parser.add_argument(
         "--own-shell", action="store_true", help="run commands in Ostler's sandbox, not in the editor's terminals"
     )

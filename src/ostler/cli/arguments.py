@@ -111,6 +111,16 @@ def add_resume_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_session_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a session without those of its backend and model."""
+    add_resume_options(parser)
+    add_agent(parser)
+    add_workspace(parser)
+    add_permission_options(parser)
+    add_mode(parser)
+    add_limit_options(parser)
+
+
 def non_empty(text: str) -> str:
     """Argument type: text that is not blank."""
     if not text.strip():

@@ -1,17 +1,6 @@
 """`ostler chat`: starts an interactive session in the terminal; also the default in a terminal."""
 
-from ostler.cli.arguments import (
-    Parser,
-    add_agent,
-    add_backend,
-    add_limit_options,
-    add_mode,
-    add_model,
-    add_permission_options,
-    add_resume_options,
-    add_workspace,
-    run_options,
-)
+from ostler.cli.arguments import Parser, add_backend, add_model, add_session_options, run_options
 
 EPILOG = "At the prompt: /help lists the commands, !command runs a shell command, @path attaches a file, Ctrl-D exits."
 
@@ -29,12 +18,7 @@ def default(arguments: list[str]) -> int:
 def add_chat_options(parser: Parser) -> None:
     """Add the options of a chat, without those of its model."""
     parser.add_argument("--plain", action="store_true", help="print plain lines only, with numbered menus")
-    add_resume_options(parser)
-    add_agent(parser)
-    add_workspace(parser)
-    add_permission_options(parser)
-    add_mode(parser)
-    add_limit_options(parser)
+    add_session_options(parser)
 
 
 def _run(arguments: list[str], *, is_default: bool) -> int:

@@ -38,10 +38,10 @@ def main(arguments: list[str]) -> int:
 
 async def _log_in(text: str, allow_plain: bool) -> str:
     """Return what names the server. A pairing line, or a URL without a stored login, becomes a stored login first."""
-    from ostler.app.tool_host import open_credentials
     from ostler.cli.stdin import read_secret
     from ostler.credentials.server_login import find_server, log_in
     from ostler.credentials.server_logins import ServerLogins
+    from ostler.credentials.store import open_credentials
     from ostler.http.server_address import parse_server, server_url
     from ostler.text.sanitise import sanitise
 

@@ -10,7 +10,7 @@ from ostler.cli.arguments import Parser
 from ostler.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from ostler.core.credentials import CredentialName
+    from ostler.credentials.agent_zero import ZeroCredentials
 
 DESCRIPTION = """Store the token of an Ostler server after the server has accepted it. The token or a pairing code is
 read from the terminal or standard input; a pairing line (URL#CODE) needs neither. Without URL, list the servers."""
@@ -44,10 +44,10 @@ def _add_agent_zero(parser: Parser) -> None:
 
 
 def _log_in(args: Namespace) -> int:
-    from ostler.app.tool_host import open_credentials
     from ostler.cli.stdin import read_secret
     from ostler.credentials.server_login import log_in
     from ostler.credentials.server_logins import ServerLogins
+    from ostler.credentials.store import open_credentials
     from ostler.text.sanitise import sanitise
 
     logins = ServerLogins(open_credentials())
@@ -66,9 +66,9 @@ def _log_in(args: Namespace) -> int:
 
 
 def _log_out(args: Namespace) -> int:
-    from ostler.app.tool_host import open_credentials
     from ostler.credentials.server_login import log_out
     from ostler.credentials.server_logins import ServerLogins
+    from ostler.credentials.store import open_credentials
 
     result = asyncio.run(log_out(args.url, ServerLogins(open_credentials()), os.environ))
     sys.stdout.write(f"logged out: {result}\n")
@@ -76,8 +76,8 @@ def _log_out(args: Namespace) -> int:
 
 
 def _list() -> int:
-    from ostler.app.tool_host import open_credentials
     from ostler.credentials.server_logins import ServerLogins
+    from ostler.credentials.store import open_credentials
 
     urls = ServerLogins(open_credentials()).urls()
     sys.stdout.write("".join(f"{url}\n" for url in urls) or "no servers; log in with `ostler login URL`\n")
@@ -86,52 +86,41 @@ def _list() -> int:
 
 def store_key(address: str) -> int:
     """Store the API key of the Agent Zero server at HOST:PORT."""
-    from ostler.app.tool_host import open_credentials
     from ostler.cli.stdin import read_secret
 
     key = read_secret(f"API key of Agent Zero at {address}: ").strip()
     if not key or not key.isprintable():
         raise UsageError("the key is empty or contains control characters")
-    open_credentials().set(_key_name(address), key)
+    _zero_credentials(address).set_api_key(key)
     sys.stdout.write(f"stored the key of {address}\n")
     return 0
 
 
 def store_login(address: str, user: str) -> int:
     """Store user and password of the web page of the Agent Zero server at HOST:PORT."""
-    import json
-
-    from ostler.app.tool_host import open_credentials
-    from ostler.app.zero_backend import LOGIN_SERVICE
     from ostler.cli.stdin import read_secret
-    from ostler.core.credentials import CredentialName
 
     password = read_secret(f"password of {user} at {address}: ").rstrip("\r\n")
     if not password or not user.isprintable():
         raise UsageError("the password is empty, or the user contains control characters")
-    open_credentials().set(CredentialName(LOGIN_SERVICE, address), json.dumps([user, password]))
+    _zero_credentials(address).set_login(user, password)
     sys.stdout.write(f"stored the login of {user} at {address}\n")
     return 0
 
 
 def delete_key(address: str) -> int:
     """Delete the API key of the Agent Zero server at HOST:PORT."""
-    from ostler.app.tool_host import open_credentials
-    from ostler.app.zero_backend import LOGIN_SERVICE
-    from ostler.core.credentials import CredentialName
-
-    found = open_credentials().delete(_key_name(address))
-    found = open_credentials().delete(CredentialName(LOGIN_SERVICE, address)) or found
     what = "key or login"
+    found = _zero_credentials(address).delete()
     sys.stdout.write(f"deleted the {what} of {address}\n" if found else f"there is no {what} of {address}\n")
     return 0
 
 
-def _key_name(address: str) -> "CredentialName":
-    from ostler.app.zero_backend import CREDENTIAL_SERVICE
-    from ostler.core.credentials import CredentialName
+def _zero_credentials(address: str) -> "ZeroCredentials":
+    from ostler.credentials.agent_zero import ZeroCredentials
+    from ostler.credentials.store import open_credentials
 
-    return CredentialName(CREDENTIAL_SERVICE, address)
+    return ZeroCredentials(open_credentials(), address)
 
 
 def _zero_address(url: str) -> str:

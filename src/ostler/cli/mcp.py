@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ostler.cli.arguments import (
     Parser,
     add_limit_options,
+    add_mode,
     add_model,
     add_permission_options,
     add_workspace,
@@ -67,7 +68,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _list(args: Namespace) -> int:
-    from ostler.app.tool_host import make_servers, open_credentials
+    from ostler.app.tool_host import make_servers
+    from ostler.credentials.store import open_credentials
     from ostler.knowledge.trusted_settings import load_settings
     from ostler.mcp.configured_servers import mcp_source
     from ostler.mcp.oauth_access import describe_access
@@ -173,8 +175,8 @@ def _remote_entry(args: Namespace) -> "ServerEntry":
 
 
 def _token(args: Namespace) -> int:
-    from ostler.app.tool_host import open_credentials
     from ostler.cli.stdin import read_secret
+    from ostler.credentials.store import open_credentials
     from ostler.mcp.oauth_access import describe_access, token_name
 
     entry = _remote_entry(args)
@@ -207,6 +209,7 @@ def _serve(arguments: list[str]) -> int:
     add_workspace(parser)
     add_model(parser)
     add_permission_options(parser)
+    add_mode(parser)
     add_limit_options(parser)
     args = parser.parse_args(arguments)
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ostler import __version__
-from ostler.app.tool_host import open_credentials
 from ostler.core.errors import UsageError
+from ostler.credentials.store import open_credentials
 from ostler.mcp.oauth_login import LoginFlow, find_challenge
 from ostler.mcp.oauth_login import log_out as end_login
 from ostler.mcp.oauth_logins import Logins

@@ -10,14 +10,9 @@ from typing import Any
 
 from ostler.cli.arguments import (
     Parser,
-    add_agent,
     add_backend,
-    add_limit_options,
-    add_mode,
     add_model,
-    add_permission_options,
-    add_resume_options,
-    add_workspace,
+    add_session_options,
     non_empty,
     run_options,
     seconds,
@@ -40,7 +35,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "-o", "--output", choices=("text", "simple", "json", "jsonl"), default="text", help="output format"
     )
-    add_resume_options(parser)
+    add_session_options(parser)
     parser.add_argument(
         "--fork", action="store_true", help="with --resume or --continue: continue in a copy of the session"
     )
@@ -54,13 +49,8 @@ def main(arguments: list[str]) -> int:
         "--print-schema", action=_PrintSchemaAction, help="print the JSON Schema of -o json and jsonl, and exit"
     )
     parser.add_argument("--timeout", metavar="SECONDS", type=seconds, help="stop after this time, with status 124")
-    add_agent(parser)
-    add_workspace(parser)
     add_backend(parser)
     add_model(parser)
-    add_permission_options(parser)
-    add_mode(parser)
-    add_limit_options(parser)
     args = parser.parse_args(arguments)
     if args.fork and not args.resume:
         raise UsageError("--fork needs a session to copy", hint="name it with --resume or --continue")
@@ -76,11 +66,10 @@ def _run(args: Namespace) -> int:
     with record_startup_error(make_output(args.output, Styler(False))):
         prompt, context = _read_prompt(args.prompt, args.timeout)
 
-    args.write |= args.mode == "accept-edits"
     return HeadlessRun(
         prompt,
         context,
-        run_options(args),
+        run_options(args).unattended(),
         args.output,
         args.resume or "",
         args.fork,

@@ -1,17 +1,6 @@
 """`ostler tui`: starts the full-screen client."""
 
-from ostler.cli.arguments import (
-    Parser,
-    add_agent,
-    add_backend,
-    add_limit_options,
-    add_mode,
-    add_model,
-    add_permission_options,
-    add_resume_options,
-    add_workspace,
-    run_options,
-)
+from ostler.cli.arguments import Parser, add_backend, add_model, add_session_options, run_options
 
 EPILOG = "F1 shows the keys, F2 the commands; F10 exits."
 
@@ -19,14 +8,9 @@ EPILOG = "F1 shows the keys, F2 the commands; F10 exits."
 def main(arguments: list[str]) -> int:
     """Parse the arguments and run the full-screen client until the user exits."""
     parser = Parser("ostler tui", description="Start the full-screen client in this workspace.", epilog=EPILOG)
-    add_resume_options(parser)
-    add_agent(parser)
-    add_workspace(parser)
+    add_session_options(parser)
     add_backend(parser)
     add_model(parser)
-    add_permission_options(parser)
-    add_mode(parser)
-    add_limit_options(parser)
     parser.add_argument(
         "--worktree",
         metavar="NAME",

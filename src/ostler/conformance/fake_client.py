@@ -17,7 +17,6 @@ class FakeClientServices:
         self._folder = folder
         self.requests: list[tuple[str, Params]] = []
         self.rejects_writes = False
-        self.rejected_writes = 0
         self.terminals: set[str] = set()
 
     def requested_paths(self) -> list[str]:
@@ -62,7 +61,6 @@ class FakeClientServices:
 
     def _write(self, path: str, content: str) -> None:
         if self.rejects_writes:
-            self.rejected_writes += 1
             raise RpcError(INTERNAL_ERROR, "cannot write this file")
         try:
             with open(self._resolve_inside(path), "w", encoding="utf-8", newline="") as file:

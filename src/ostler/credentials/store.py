@@ -3,6 +3,7 @@
 The file lists the names of all credentials, so that listing them never unlocks a keyring.
 """
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import msgspec
 
 from ostler.core.credentials import CredentialName
 from ostler.core.errors import UsageError
-from ostler.credentials.system_keyring import SystemKeyring
-from ostler.settings.home import error_text
+from ostler.credentials.system_keyring import SystemKeyring, find_keyring
+from ostler.settings.home import error_text, require_home
 from ostler.settings.private_file import locked_for_change, read_private, replace_private
 
 FILE_NAME = "credentials.json"
@@ -120,3 +121,8 @@ def _check(name: CredentialName, secret: str) -> None:
     for kind, text in (("service", name.service), ("account", name.account), ("key", secret)):
         if not text or not text.isprintable():
             raise UsageError(f"the {kind} is empty or contains control characters")
+
+
+def open_credentials() -> LocalCredentials:
+    """Return the store of keys and tokens of the user."""
+    return LocalCredentials(require_home(os.environ), find_keyring(os.environ))

@@ -144,7 +144,7 @@ def _check_streaming(stats: _ReplyStats) -> DoctorFinding:
 
 
 def _check_tools(stats: _ReplyStats, client: ModelClient) -> list[DoctorFinding]:
-    if getattr(client, "edits_in_text", False):
+    if client.edits_in_text:
         return [DoctorFinding("tools", "ok", "not needed: this small model edits in the text of its answers")]
     if not stats.calls:
         remedy = "try --dialect text or --dialect xnl, or another model"

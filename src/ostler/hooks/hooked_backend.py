@@ -45,7 +45,12 @@ class HookedBackend:
         """Continue a finished turn while a hook objects, up to `MAX_CONTINUATIONS` times."""
         for number in range(MAX_CONTINUATIONS + 1):
             reason = await self._hooks.on_turn_end(ended, self._context, again=number > 0)
-            if not reason or ended.reason != "done" or prompt is None or not self._can_continue:
+            if not reason or ended.reason != "done":
+                return ended
+            if prompt is None or not self._can_continue:
+                self._context.emit(Reminded(f"The user's hook objected to the end of the last turn: {reason}"))
+                note = f"a hook objects to the end of this turn: {reason}; the agent gets this with the next prompt"
+                self._context.emit(Notice("warning", note))
                 return ended
             if number < MAX_CONTINUATIONS:
                 self._context.emit(Reminded(f"The user's hook requires more work in this turn: {reason}"))

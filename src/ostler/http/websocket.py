@@ -65,12 +65,6 @@ class WebSocket:
         self._protocol.send_text(text.encode())
         self._flush()
 
-    def ping(self) -> None:
-        """Send a ping; its answer makes `receive` wake up and go on waiting. Raises `WebSocketClosed`."""
-        self._check_open()
-        self._protocol.send_ping(b"")
-        self._flush()
-
     @property
     def unsent_bytes(self) -> int:
         """Number of bytes that the peer has not accepted yet."""

@@ -25,9 +25,7 @@ def parse_rules(permission: Mapping[str, Any] | str, origin: str) -> list[Rule]:
     ]
 
 
-def parse_flag(
-    text: str, action: PolicyAction = "allow", servers: Sequence[str] = (), *, later_servers: bool = False
-) -> Rule:
+def parse_flag(text: str, servers: Sequence[str] = (), *, later_servers: bool = False) -> Rule:
     """Parse the value of `--allow`: `KEY` or `KEY:PATTERN`. Raises `UsageError`.
 
     `servers` are the first parts of the names of MCP tools. With `later_servers` there may be more servers, whose
@@ -38,7 +36,7 @@ def parse_flag(
         raise UsageError(f"--allow {text!r} does not name a permission", hint="write it as bash:git *, or write")
     if not _is_known_key(key.strip(), servers) and not (later_servers and "_" in key.strip()[1:]):
         raise UsageError(f"--allow {text!r}: there is no tool {key.strip()!r}", hint=_suggest_key(key.strip()))
-    return Rule(key.strip(), pattern.strip() or "*", action, "--allow")
+    return Rule(key.strip(), pattern.strip() or "*", "allow", "--allow")
 
 
 def allow_flag(need: Need) -> str:

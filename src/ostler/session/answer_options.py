@@ -14,24 +14,36 @@ from ostler.text.sanitise import escape_invisible
 ALLOW_ONCE, DENY = AnswerOption("once", "Allow once", "allow_once"), AnswerOption("deny", "Deny", "deny")
 EDITS_ID, FOLDER_ID = "edits", "folder"
 LASTING_KINDS = ("allow_session", "allow_always")
+# Where no rule can be added, the agent alone decides what its lasting answer covers.
+OTHER_LABELS = {"allow_always": "Allow, also later as the agent decides", "deny_always": "Deny, also later"}
+MAX_OWN_LABEL = 60
 MAX_RULE_LENGTH = 100  # longer rules are listed beside the answers
 _RULE_KEYS = ("edit", "mkdir", "write_chunk")  # a rule for `edit` includes write, edit and patch
 
 
 def with_answers(permission: Permission, *, once_only: bool) -> Permission:
-    """Return the permission with its possible answers; a remote agent's own answers stay as they are."""
+    """Return the permission with its possible answers; a remote agent's own answers stay, with what they cover here."""
+    standard = _standard_options(permission)
+    own = tuple(_explained(option, standard) for option in permission.options)
     if once_only:
-        return msgspec.structs.replace(permission, options=permission.options or (ALLOW_ONCE, DENY))
+        return msgspec.structs.replace(permission, options=own or (ALLOW_ONCE, DENY))
     edits = _edit_options(permission.needs)
-    own = permission.options
     if not own:
-        *lasting, deny = _standard_options(permission)
+        *lasting, deny = standard
         return msgspec.structs.replace(permission, options=(*lasting[:2], *edits, *lasting[2:], deny))
     allows = [option for option in own if not option.kind.startswith("deny")]
     denies = [option for option in own if option.kind.startswith("deny")]
     used_ids = {option.id for option in own}
     added = [option for option in edits if allows and option.id not in used_ids]
     return msgspec.structs.replace(permission, options=(*allows, *added, *denies) if added else own)
+
+
+def _explained(option: AnswerOption, standard: Sequence[AnswerOption]) -> AnswerOption:
+    """Return an agent's own answer with what it does here before the agent's name for it, which may say anything."""
+    ours = next((known.label for known in standard if known.kind == option.kind), OTHER_LABELS.get(option.kind, "Deny"))
+    theirs = _one_line(option.label[:MAX_OWN_LABEL])
+    is_same = theirs.casefold() in ("", ours.casefold())
+    return msgspec.structs.replace(option, label=ours if is_same else f'{ours} ("{theirs}")')
 
 
 def rules_of_decision(permission: Permission, decision: Decision) -> tuple[Rule, ...]:

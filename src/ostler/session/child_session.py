@@ -1,13 +1,27 @@
 """A child session: reports progress and usage to its parent and asks for permission there."""
 
+import asyncio
 from typing import Any
 
 import msgspec
 
-from ostler.core.events import ChildProgress, Event, MessageDone, StateChanged, ToolCalled, ToolStarted, UsageReported
+from ostler.core.display import Display
+from ostler.core.events import (
+    ChildEnded,
+    ChildProgress,
+    ChildStarted,
+    Event,
+    MessageDone,
+    StateChanged,
+    ToolCalled,
+    ToolStarted,
+    TurnEnded,
+    UsageReported,
+)
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
+from ostler.core.prompt import Prompt, TextContent
 from ostler.core.sessions import TurnState
-from ostler.core.tools import ChildTask
+from ostler.core.tools import ChildTask, ToolResult
 from ostler.policy.verdict import evaluate_permission
 from ostler.session.access import SessionAccess
 from ostler.session.session import LocalSession
@@ -92,3 +106,33 @@ class ChildSession(LocalSession):
         self._cost = None if self._cost is None or usage.cost is None else self._cost + usage.cost
         counts = (usage.tokens_in, usage.tokens_out, usage.tokens_cached, usage.cost)
         self._parent.emit(UsageReported(usage.model, *counts, child_id=self.id))
+
+
+async def run_child(parent: LocalSession, child: ChildSession, task: ChildTask) -> ToolResult:
+    """Run the task of a child and close it. If it is interrupted, the result has the output so far."""
+    parent.emit(ChildStarted(child.id, task.id, task.agent, task.title))
+    ended = TurnEnded("", "failed")
+    try:
+        turn = child.start(Prompt(f"task-{task.id}", (TextContent(task.prompt),), origin="parent"))
+        try:
+            ended = await turn.wait()
+        except asyncio.CancelledError:
+            turn.cancel()
+            ended = await turn.wait()
+    finally:
+        await child.aclose()
+        parent.emit(ChildEnded(child.id, ended.reason))
+    return _result(child, task, ended)
+
+
+def _result(child: ChildSession, task: ChildTask, ended: TurnEnded) -> ToolResult:
+    data = {"session": child.id, "agent": task.agent, "reason": ended.reason}
+    if ended.reason == "done":
+        display = Display(f"{task.agent}: {task.title}")
+        return ToolResult(task.id, "ok", child.texts[-1] if child.texts else "(no output)", display, data)
+    detail = ended.limit or (str(ended.fault) if ended.fault else "")
+    summary = f"The task was interrupted: {ended.reason}{f' ({detail})' if detail else ''}."
+    output = "\n\n".join(child.texts)  # all texts: the last one may be incomplete
+    text = f"{summary} Output so far:\n{output}" if output else f"{summary} No output before that."
+    status = "cancelled" if ended.reason == "cancelled" else "failed"
+    return ToolResult(task.id, status, text, Display(summary), data, fault=ended.fault)  # type: ignore[arg-type]

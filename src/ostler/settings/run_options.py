@@ -32,7 +32,6 @@ class RunOptions(msgspec.Struct, frozen=True):
     take_tools: bool = False
     later_servers: bool = False
 
-    @property
-    def keeps_prompts(self) -> bool:
-        """Whether prompts may be stored on this machine; with a server they are stored there."""
-        return not self.ephemeral and self.backend.partition(":")[0] != "remote"
+    def unattended(self) -> "RunOptions":
+        """Return the options of a session without a user, in which accepting edits is the same as allowing them."""
+        return msgspec.structs.replace(self, write=self.write or self.mode == "accept-edits")

@@ -152,7 +152,7 @@ class ModelLimit(ConfigSection, frozen=True):
     """Limits of a model in tokens.
 
     context: Size of the context window.
-    input: Maximum number of tokens in a request.
+    input: Maximum number of tokens in a request, if it is smaller than the context window.
     output: Maximum number of tokens in a reply.
     """
 
@@ -164,15 +164,15 @@ class ModelLimit(ConfigSection, frozen=True):
 class NamedModel(ConfigSection, frozen=True):
     """A model of a named provider, as in OpenCode.
 
-    name: Display name of the model.
+    name: Display name of the model, without effect here.
     limit: Limits of the model in tokens.
     options: Members to add unchanged to the body of each request.
     headers: HTTP headers to send with each request.
     cost: Price of a million tokens in US dollars.
-    temperature: Whether the model accepts a temperature.
-    tool_call: Whether the model supports native tool calls.
-    reasoning: Whether the model reasons.
-    attachment: Whether the model accepts images.
+    temperature: Whether the model accepts a temperature, without effect here.
+    tool_call: Whether the model supports native tool calls; else the `text` dialect is used.
+    reasoning: Whether the model reasons, without effect here.
+    attachment: Whether the model accepts images, without effect here.
     """
 
     name: str = ""

@@ -154,7 +154,7 @@ class ConnectionConfig(ConfigSection, frozen=True):
 
     api_url: Complete URL to which messages are posted.
     api_key: API key, preferably as {env:NAME} or {file:path}.
-    ui_url: URL of the web page.
+    ui_url: URL of the web page, without effect here: it is found beside the message route.
     host: Host name, if `api_url` is not set.
     port: Port, if `api_url` is not set.
     path: Path of the message route, if `api_url` is not set.

@@ -20,16 +20,16 @@ def _wcwidth_functions() -> tuple[Callable[[str], int], Callable[[str], int]]:
     return wcswidth, wcwidth
 
 
-def clip(text: str, columns: int, ellipsis: str = "…") -> str:
-    """Clip a text to a number of columns, at a character border, and append the ellipsis if it was clipped."""
+def clip(text: str, columns: int) -> str:
+    """Clip a text to a number of columns, at a character border, and append an ellipsis if it was clipped."""
     if width(text) <= columns:
         return text
-    room = columns - width(ellipsis)
+    room = columns - 1
     if room < 0:
         return ""
     if text.isascii() and text.isprintable():
-        return text[:room] + ellipsis
-    return _take_columns(text, room) + ellipsis
+        return text[:room] + "…"
+    return _take_columns(text, room) + "…"
 
 
 def _take_columns(text: str, columns: int) -> str:

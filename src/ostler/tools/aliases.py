@@ -29,11 +29,10 @@ IGNORED_ARGUMENTS = frozenset(
 
 
 class TranslatedCall(msgspec.Struct):
-    """A call of one of our tools. `called_as` is the normalized name that it was called by."""
+    """A call of one of our tools."""
 
     tool: str
     arguments: dict[str, Any]
-    called_as: str = ""
 
 
 async def translate_call(
@@ -41,7 +40,7 @@ async def translate_call(
 ) -> TranslatedCall:
     """Translate the names and values of a call's arguments; unknown names are kept."""
     if tool not in tool_declarations():
-        return TranslatedCall(tool, dict(arguments), called_as)
+        return TranslatedCall(tool, dict(arguments))
     from ostler.tools.alias_values import CONVERTERS, TRANSLATORS
 
     variant = normalize_name(strip_namespace(called_as))
@@ -51,7 +50,7 @@ async def translate_call(
         renamed = rename_arguments(tool, renamed)
     if tool in CONVERTERS:
         renamed = CONVERTERS[tool](renamed, called_as)
-    return TranslatedCall(tool, renamed, variant)
+    return TranslatedCall(tool, renamed)
 
 
 def rename_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -80,13 +80,15 @@ def test_lasting_answers_name_their_rule():
 
 
 @pytest.mark.req("PM-5", "PM-11")
-def test_rules_are_listed_if_they_are_too_long_or_the_answers_are_those_of_an_agent():
+def test_rules_are_listed_if_they_are_too_long_and_named_in_the_answers_of_an_agent():
     long = ask(needs=tuple(Need("bash", f"tool{number} {'x' * 40}") for number in range(3)))
     shown = form_lines(long, PLAIN, with_keys=True)
     assert "  [s] Allow the 3 listed rules in this session, then Enter" in shown
     assert f"  rule of the lasting answers: bash: tool2 {'x' * 40}" in shown
     own = ask(options=(AnswerOption("1", "Trust me", "allow_always"), AnswerOption("2", "No", "deny")))
-    assert "  rule of the lasting answers: probe: x*" in form_lines(own, PLAIN, with_keys=True)
+    assert '  [a] Always allow probe x* in this project ("Trust me"), then Enter' in form_lines(
+        own, PLAIN, with_keys=True
+    )
 
 
 @pytest.mark.req("PM-11")

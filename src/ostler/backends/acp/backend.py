@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from ostler.backends.acp.agent_client import AcpAgentClient, AgentSessionPlace, AgentTimeouts
-from ostler.backends.acp.agent_quirks import expects_empty_content
 from ostler.backends.acp.client_requests import ClientRequestHandler, ClientServices
 from ostler.backends.acp.options import AgentOptions
 from ostler.backends.acp.prompt_content import to_content_blocks
@@ -28,6 +27,9 @@ from ostler.wire.jsonrpc import Mirror, Params
 DRAIN_SECONDS = 0.1  # some agents send the last chunks after the response; it ends when none comes for this time
 MAX_DRAIN_SECONDS = 2.0
 CANCEL_WAIT = 5.0
+# gemini-cli reads a file through the client before it creates it, and takes every error for a failure of the file
+# system. Other agents need the error to know that a file does not exist.
+_EXPECT_EMPTY_CONTENT = ("gemini-cli",)
 _LIMITS = {"max_tokens": "tokens", "max_turn_requests": "steps"}
 
 
@@ -121,7 +123,8 @@ class AcpBackend:
         self.agent = AcpAgentClient(process, self._plan.timeouts)
         try:
             info = await self.agent.initialize(self._capabilities(), self._plan.version)
-            self._request_handler.missing_files_are_empty = expects_empty_content(info)
+            name = info.agent_info.name if info.agent_info else ""
+            self._request_handler.missing_files_are_empty = name in _EXPECT_EMPTY_CONTENT
             if self._plan.login:
                 await self.agent.authenticate(self._plan.login)
             self._on_opened(await self._open_session(start))

@@ -86,7 +86,7 @@ class ClientRequestHandler:
         self._updates = updates
         self._services = services
         self._observer = observer
-        self.missing_files_are_empty = False  # see `agent_quirks`
+        self.missing_files_are_empty = False  # what some agents expect
         self._id_token = os.urandom(4).hex()
         self._count = 0
         files = {"fs/read_text_file": self._read, "fs/write_text_file": self._write}

@@ -7,16 +7,22 @@ from ostler.backends.engine.call_scheduler import CallScheduler
 from ostler.backends.engine.history import join_pieces
 from ostler.backends.engine.model_step import ModelStep, run_step
 from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
-from ostler.backends.engine.reply_endings import early_turn_end
 from ostler.backends.engine.role import subagent_call
 from ostler.backends.engine.steering import SteeringQueue
-from ostler.core.errors import BackendError
+from ostler.core.errors import BackendError, Fault
 from ostler.core.events import MessageDone, Notice, Reminded, StateChanged, TurnEnded
 from ostler.core.message import Message
 from ostler.core.tools import ToolSpec
 
 if TYPE_CHECKING:
     from ostler.backends.engine.interrupted_turn import InterruptedTurn
+
+_DECLINED = Fault("refusal", "the model declined to answer", "rephrase the request or switch to another model")
+_FILTERED = Fault(
+    "refusal",
+    "the provider's content filter stopped the reply; it is incomplete",
+    "rephrase the request or switch to another model",
+)
 
 
 class AgentLoop:
@@ -76,7 +82,7 @@ class AgentLoop:
                 return None
             if ended := await self._plugins.after_step(self._view, step.message):
                 return ended
-            if ended := scheduler.turn_end or early_turn_end(step.finish_reason):
+            if ended := scheduler.turn_end or _early_turn_end(step.finish_reason):
                 return ended
             if step.message.calls:
                 return await self._run_calls(step, scheduler)
@@ -119,3 +125,16 @@ class AgentLoop:
 
     def _make_scheduler(self) -> CallScheduler:
         return CallScheduler(self._view, self._tools, self._plugins)
+
+
+def _early_turn_end(finish_reason: str) -> TurnEnded | None:
+    """Return the end of the turn if the reply's finish reason requires one."""
+    match finish_reason:
+        case "length":
+            return TurnEnded("", "limit", limit="the model's longest reply")
+        case "refusal":
+            return TurnEnded("", "failed", _DECLINED)
+        case "filtered":
+            return TurnEnded("", "failed", _FILTERED)
+        case _:
+            return None

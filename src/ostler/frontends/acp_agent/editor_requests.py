@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, cast
+from typing import Any
 
 from ostler.core.events import (
     Event,
@@ -21,6 +21,7 @@ from ostler.session.answer_options import unnamed_rules
 from ostler.text.sanitise import escape_invisible
 from ostler.wire.acp import PermissionOption, ToolCallContent, ToolCallFields, text_content
 from ostler.wire.acp_updates import AcpToolCall, AcpToolCallUpdate
+from ostler.wire.elicitation import elicitation_mode, elicitation_params, elicitation_reply
 from ostler.wire.jsonrpc import PeerClosed, RpcError
 
 OPTION_KINDS = {
@@ -125,10 +126,10 @@ class EditorRequests:
     async def _request_elicitation(self, question: Question) -> None:
         reply = QuestionReply("decline")
         supported = self._editor.capabilities.elicitation or {}
-        params = _url_params(question) if question.url else _form_params(question)
-        if isinstance(supported.get(params["mode"]), Mapping):
+        if isinstance(supported.get(elicitation_mode(question)), Mapping):
             try:
-                reply = reply_from_response(await self._editor.request("elicitation/create", **params))
+                response = await self._editor.request("elicitation/create", **elicitation_params(question))
+                reply = elicitation_reply(response)
             except (RpcError, PeerClosed):
                 reply = QuestionReply("decline")
         self._pending.pop(question.id, None)
@@ -145,20 +146,6 @@ def _rule_list(event: PermissionAsked) -> tuple[ToolCallContent, ...]:
     return (ToolCallContent("content", text_content(text)),)
 
 
-def _form_params(question: Question) -> dict[str, Any]:
-    schema = question.schema or {"type": "object", "properties": {"answer": {"type": "string"}}}
-    return {"mode": "form", "message": _message(question), "requestedSchema": schema}
-
-
-def _url_params(question: Question) -> dict[str, Any]:
-    """Return the parameters for a URL; the editor opens it only if the user agrees."""
-    return {"mode": "url", "message": _message(question), "url": question.url, "elicitationId": question.id}
-
-
-def _message(question: Question) -> str:
-    return f"{question.asked_by}: {question.text}" if question.asked_by else question.text
-
-
 def decision_from_response(response: Any, options: list[AnswerOption]) -> Decision:
     """Convert the editor's response to a decision. A response without a valid choice is a denial."""
     outcome = response.get("outcome") if isinstance(response, dict) else None
@@ -169,14 +156,3 @@ def decision_from_response(response: Any, options: list[AnswerOption]) -> Decisi
     if outcome.get("outcome") != "selected" or chosen is None:
         return Decision("deny", by="nobody", reason="the editor returned an unknown option")
     return decision_of(chosen)
-
-
-def reply_from_response(response: Any) -> QuestionReply:
-    """Convert the editor's response to a reply. An invalid response means declined."""
-    action = response.get("action") if isinstance(response, dict) else None
-    if action not in ("accept", "decline", "cancel"):
-        return QuestionReply("decline")
-    content = response.get("content")
-    return QuestionReply(
-        cast(Literal["accept", "decline", "cancel"], action), content if isinstance(content, dict) else None
-    )

@@ -142,8 +142,8 @@ class AcpCliRun:
             self._out.flush()  # the agent may take seconds to exit
             await session.aclose()
 
-    def _print_warnings(self, session: LocalSession) -> None:
-        for event in session.events():
+    def _print_warnings(self, session: LocalSession, first: int = 0) -> None:
+        for event in session.events()[first:]:
             if isinstance(event, Notice) and event.level != "info":
                 self._print_status(event.text)
 
@@ -180,11 +180,13 @@ class AcpCliRun:
         blocks, notices = prompt_blocks(self._flags.prompt, self._agent.cwd, self._flags.piped)
         for notice in notices:
             self._print_status(notice)
+        before = len(session.events())
         self._turn = session.start(Prompt("prompt", blocks))
         try:
             ended = await self._turn.wait()
         finally:
             self._turn = None
+            self._print_warnings(session, before)
         if isinstance(self._output, PlainOutput):
             self._output.end_turn()
         if isinstance(self._output, LabelledOutput):

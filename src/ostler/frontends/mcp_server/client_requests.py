@@ -1,7 +1,7 @@
 """Asks the client's user (elicitation): approval requests and questions of a session, as forms or URLs."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ostler.core.events import PermissionAsked
 from ostler.core.permission import AnswerOption, Decision, Question, QuestionReply
@@ -10,6 +10,7 @@ from ostler.interaction.approval_form import decision_of
 from ostler.rendering.asks import render_ask
 from ostler.rendering.style import Styler
 from ostler.text.sanitise import escape_invisible
+from ostler.wire.elicitation import elicitation_mode, elicitation_params, elicitation_reply
 from ostler.wire.jsonrpc import PeerClosed, RpcError
 
 MAX_MESSAGE = 50_000
@@ -76,30 +77,10 @@ def _deny(reason: str) -> Decision:
 
 async def request_reply(session: Session, question: Question, ask: AskClient, capabilities: Any) -> None:
     """Pass a question to the client's user and give the reply to the session. If that fails, it is declined."""
-    mode: Literal["form", "url"] = "url" if question.url else "form"
     reply = QuestionReply("decline")
-    if can_show(capabilities, mode) and len(question.text) <= MAX_MESSAGE:
+    if can_show(capabilities, elicitation_mode(question)) and len(question.text) <= MAX_MESSAGE:
         try:
-            reply = _reply(await ask(_question_params(question, mode)))
+            reply = elicitation_reply(await ask(elicitation_params(question)))
         except (RpcError, PeerClosed, TimeoutError):
             reply = QuestionReply("decline")
     session.answer(question.id, reply)
-
-
-def _question_params(question: Question, mode: str) -> dict[str, Any]:
-    text = f"{question.asked_by}: {question.text}" if question.asked_by else question.text
-    params = {"mode": mode, "message": escape_invisible(text)}
-    if mode == "url":
-        return {**params, "url": question.url, "elicitationId": question.id}
-    text_schema = {"type": "object", "properties": {"answer": {"type": "string"}}}
-    return {**params, "requestedSchema": question.schema or text_schema}
-
-
-def _reply(answer: Any) -> QuestionReply:
-    action = answer.get("action") if isinstance(answer, dict) else None
-    if action not in ("accept", "decline", "cancel"):
-        return QuestionReply("decline")
-    content = answer.get("content")
-    return QuestionReply(
-        cast(Literal["accept", "decline", "cancel"], action), content if isinstance(content, dict) else None
-    )

@@ -18,6 +18,7 @@ class SessionFlags(TypedDict, total=False):
     yolo: bool
     allow: tuple[str, ...]
     profile: str
+    mode: str
     trust: bool
     max_steps: int
     max_tokens: int
@@ -33,7 +34,7 @@ def check_argument(argument: str, value: object, attributes: tuple[str, ...], ot
         raise UsageError(f"argument {argument} has no {', '.join(missing)}", hint="see docs/python.md")
 
 
-def make_options(cwd: str, names: dict[str, str], flags: SessionFlags) -> RunOptions:
+def make_options(cwd: str, names: dict[str, str], flags: SessionFlags, *, interactive: bool) -> RunOptions:
     """Validate the flags like the command line and return them as `RunOptions`."""
     if unknown := sorted(flags.keys() - SessionFlags.__annotations__.keys()):
         raise UsageError(
@@ -46,7 +47,8 @@ def make_options(cwd: str, names: dict[str, str], flags: SessionFlags) -> RunOpt
     if options.profile not in ("", *get_args(Profile)):
         raise UsageError(f"unknown profile {options.profile!r}", hint=f"available: {', '.join(get_args(Profile))}")
     _check_limits(flags)
-    return msgspec.structs.replace(options, write=options.write or options.yolo)
+    options = msgspec.structs.replace(options, write=options.write or options.yolo)
+    return options if interactive else options.unattended()
 
 
 def _check_limits(flags: SessionFlags) -> None:

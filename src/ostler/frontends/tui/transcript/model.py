@@ -25,7 +25,6 @@ from ostler.frontends.tui.transcript.entries import (
     EntryKind,
     EntrySection,
     TranscriptEntry,
-    is_running,
     make_sections,
     read_blocks,
     steered_block,
@@ -369,6 +368,3 @@ class TranscriptModel:
         if section.text and section.text.text.strip():
             return False
         return not self._section_lines(entry, section)
-
-    def has_running(self) -> bool:
-        return any(is_running(entry.blocks or ()) for entry in self._open.values())
