@@ -201,6 +201,13 @@ def test_output_of_any_json_type_reaches_the_model(models, serve):
 
 
 @req("SV-2")
+def test_output_with_a_name_that_is_not_unicode_reaches_the_model(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model, serve(model).client.host() as host:
+        host.run_turn("go", output="a\udc80.txt")
+    assert model.requests[1].json["messages"][-1]["content"] == "a?.txt"
+
+
+@req("SV-2")
 def test_failed_call_is_reported_to_the_model(models, serve):
     with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model, serve(model).client.host() as host:
         host.say("go")
@@ -415,6 +422,20 @@ def test_client_that_floods_the_server_is_closed(models, serve):
             host.send("queue.withdraw", clientMessageId="x")
         assert host.closed()[0] == 4429
         assert any(frame.get("retryAfter") for frame in host.frames)
+
+
+@req("SV-4")
+def test_connecting_again_does_not_renew_the_limit_of_messages(models, serve):
+    with models.playing() as model:
+        client = serve(model, messages_per_minute=3).client
+        session_id = client.create()
+        for _ in range(3):
+            with client.host(session_id) as host:
+                host.send("queue.withdraw", clientMessageId="x")
+                assert host.wait("error")["code"] == "unknown_message"
+        with client.host(session_id) as host:
+            host.send("queue.withdraw", clientMessageId="x")
+            assert host.wait("error")["code"] == "rate_limited"
 
 
 @req("SV-2")

@@ -14,6 +14,7 @@ from ostler.interaction.signals import ALL_STOP_SIGNALS, handled_signals
 
 PING_SECONDS = 20.0
 GRACE_SECONDS = 1
+CANCEL_SECONDS = 0.5  # for requests that were cancelled after that time
 
 
 class _Uvicorn(uvicorn.Server):
@@ -120,12 +121,14 @@ async def drain(hubs: SessionHubs, server: _Uvicorn, serving: "asyncio.Task[None
     for listener in server.servers:
         listener.close()
     try:
-        async with asyncio.timeout(hubs.parts.config.drain - GRACE_SECONDS):
+        async with asyncio.timeout(hubs.parts.config.drain - GRACE_SECONDS - CANCEL_SECONDS):
             await hubs.drain()
     except TimeoutError:
         pass
     server.stop()
     await asyncio.wait([serving], timeout=GRACE_SECONDS + 0.5)
+    if cancelled := tuple(server.server_state.tasks):
+        await asyncio.wait(cancelled, timeout=CANCEL_SECONDS)
     server.force_exit = True
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)
