@@ -190,6 +190,7 @@ class SessionHubs:
                 self._expired_at = time.monotonic()
                 before = time.time() - days * 86400
                 for session_id in await asyncio.to_thread(self._sessions.delete_expired, before):
+                    self._hubs.pop(session_id, None)
                     log.info("the session expired and was deleted", extra={"session": session_id})
 
     async def _close_unused(self) -> None:
