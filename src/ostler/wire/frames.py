@@ -19,7 +19,7 @@ MAX_ID = 128  # characters
 class FrameError(ValueError):
     """Data that is not a message of the protocol, with the code of the error.
 
-    With a `header` it is a message of a known type with wrong fields; the next one may be valid.
+    With a `header` it is a message of a known type with wrong fields, or too large; the next one may be valid.
     """
 
     def __init__(self, message: str, code: ErrorCode = "bad_message", header: "FrameHeader | None" = None) -> None:
@@ -87,7 +87,7 @@ def _server_types() -> frozenset[object]:
 
 def _decode(decoder: "msgspec.json.Decoder[Any]", data: bytes | str, limit: int, known: frozenset[object]) -> Any:
     if len(data) > limit:
-        raise FrameError(f"the message has more than {limit} bytes", "too_large")
+        raise FrameError(f"the message has more than {limit} bytes", "too_large", _known_header(data, known))
     try:
         return decoder.decode(data)
     except RecursionError:
@@ -124,6 +124,14 @@ def without_surrogates(data: bytes | str) -> bytes | None:
 
 def _refuse_constant(name: str) -> Never:
     raise ValueError(name)
+
+
+def _known_header(data: bytes | str, known: frozenset[object]) -> FrameHeader | None:
+    try:
+        header = _read_header(data)
+    except FrameError:
+        return None
+    return header if header.type in known else None
 
 
 def _read_header(data: bytes | str) -> FrameHeader:

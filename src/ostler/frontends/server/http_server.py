@@ -96,7 +96,7 @@ async def serve_http(
         http=HttpPeerProtocol,
         ws=WebSocketPeerProtocol,
         proxy_headers=False,  # else every local process could pretend to be another client
-        ws_max_size=hubs.parts.config.max_frame,
+        ws_max_size=hubs.parts.config.max_read,
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PING_SECONDS,
         ws_per_message_deflate=False,
