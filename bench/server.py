@@ -151,17 +151,26 @@ async def _close(connections: list[ClientConnection]) -> None:
 async def _turn_rows(client: BenchClient, floor_port: int) -> list[Row]:
     floor = await _echo_delays(floor_port)
     sessions = [await client.create() for _ in range(TURNS)]
-    turns = [_run_turn(client, session, is_slow=number < SLOW) for number, session in enumerate(sessions)]
+    opened = [await client.attach(session, narrow=number < SLOW) for number, session in enumerate(sessions)]
+    await asyncio.gather(*(connection.recv() for connection in opened))
+    turns = [_run_turn(client, *pair, number) for number, pair in enumerate(zip(sessions, opened, strict=True))]
     results = await asyncio.gather(*turns)
-    delays = [delay for pieces in results[SLOW:] for delay in pieces.values()]
-    lost = TURNS * PIECES - sum(map(len, results))
-    ours, bare = _percentiles(delays), _percentiles(floor)
+    fast = results[SLOW:]
+    first = _percentiles([pieces[0] for pieces in fast])
+    ours = _percentiles([delay for pieces in fast for number, delay in pieces.items() if number])
+    bare, lost = _percentiles(floor), TURNS * PIECES - sum(map(len, results))
     ratios = f"{ours[0] / bare[0]:.1f} × and {ours[1] / bare[1]:.1f} × an echo of bare Starlette"
     return [
         (
             f"{TURNS} turns at once, {SLOW} slow readers, model until client",
             f"p50 {ours[0]:.1f} ms, p99 {ours[1]:.1f} ms",
             f"{ratios} ({bare[0]:.1f} and {bare[1]:.1f} ms)",
+            "",
+        ),
+        (
+            f"· the first piece of each turn, while {TURNS} turns start within {INTERVAL:g} s",
+            f"p50 {first[0]:.1f} ms, p99 {first[1]:.1f} ms",
+            f"{first[0] / bare[0]:.1f} × and {first[1] / bare[1]:.1f} ×",
             "",
         ),
         (
@@ -173,9 +182,14 @@ async def _turn_rows(client: BenchClient, floor_port: int) -> list[Row]:
     ]
 
 
-async def _run_turn(client: BenchClient, session: str, *, is_slow: bool) -> dict[int, float]:
-    """Run a turn and return the delay of each piece of its text in milliseconds. Resume if the server closes."""
-    connection = await client.attach(session, narrow=is_slow)
+async def _run_turn(client: BenchClient, session: str, connection: ClientConnection, number: int) -> dict[int, float]:
+    """Run a turn and return the delay of each piece of its text in milliseconds. Resume if the server closes.
+
+    The turns start like the connections of the echo, one after the other within an interval. If all started at once,
+    their pieces would arrive in bursts, and each would wait for those of the other turns.
+    """
+    is_slow = number < SLOW
+    await asyncio.sleep(INTERVAL * number / TURNS)
     message = {"type": "user.message", "content": "go", "clientMessageId": "m1"}
     await connection.send(json.dumps(message))
     pieces: dict[int, float] = {}
@@ -191,8 +205,8 @@ async def _run_turn(client: BenchClient, session: str, *, is_slow: bool) -> dict
         if data.get("seq"):
             position = {"epoch": data["epoch"], "lastSeq": data["seq"]}
         if data["type"] == "assistant.delta":
-            for number, sent in MARK.findall(data["content"]):
-                pieces.setdefault(int(number), (now - float(sent)) * 1000)
+            for piece, sent in MARK.findall(data["content"]):
+                pieces.setdefault(int(piece), (now - float(sent)) * 1000)
         if data["type"] == "assistant.done":
             await connection.close()
             return pieces

@@ -1,5 +1,6 @@
 """schemathesis reads the OpenAPI document of a real server and sends it what it generates from it."""
 
+import re
 import subprocess
 import sys
 
@@ -39,4 +40,4 @@ def test_generated_requests_are_answered_as_documented(ostler, models, phases, t
             timeout=500,
         )
         assert done.returncode == 0, done.stdout[-5000:]
-        assert "0 passed" not in done.stdout
+        assert re.search(r"\b[1-9]\d* passed", done.stdout)

@@ -9,6 +9,7 @@ from ostler.journal.log_file import CURRENT_SESSION
 from ostler.settings.effective import Settings
 from ostler.settings.home import project_id
 from ostler.storage.session_stores import EphemeralStore, FileStore
+from ostler.storage.sqlite_accounts import SqliteAccounts
 from ostler.storage.sqlite_database import SqliteDatabase
 from ostler.storage.sqlite_store import SqliteSessions
 
@@ -63,12 +64,23 @@ class SqliteCase:
     def connect(self, owner="alice"):
         return self.sessions().of(owner)
 
+    def accounts(self, clock):
+        """Return the accounts as another process would see them."""
+        self._open.append(SqliteDatabase(self.path))
+        return SqliteAccounts(self._open[-1], clock)
+
+    def pretend_dead(self, store):
+        """Make the process of a store look as if it had ended, like one that was suspended for a long time."""
+        mark = store._database.mark
+        (mark._folder / mark.name).unlink()
+
     def close(self):
         for database in self._open:
             database.close()
 
 
 CASES = {"file": FileCase, "ephemeral": EphemeralCase, "sqlite": SqliteCase}
+HOSTED_CASES = {"sqlite": SqliteCase}  # what a server can use; each has sessions of several users, and accounts
 
 
 def events_of_a_turn(text="find the parser", answer="It is in parser.py.", number=1):

@@ -4,11 +4,11 @@ import re
 import threading
 
 import pytest
+from tests.storage.store_cases import HOSTED_CASES
 
 from ostler.core.accounts import UserLimits
 from ostler.core.errors import UsageError
-from ostler.storage.sqlite_accounts import MAX_ATTEMPTS, SqliteAccounts
-from ostler.storage.sqlite_database import SqliteDatabase
+from ostler.storage.sqlite_accounts import MAX_ATTEMPTS
 
 pytestmark = pytest.mark.req("SV-5")
 
@@ -25,17 +25,12 @@ def clock():
     return Clock()
 
 
-@pytest.fixture
-def connect(tmp_path, clock):
-    opened = []
-
-    def connect():
-        opened.append(SqliteDatabase(tmp_path / "server" / "ostler.db"))
-        return SqliteAccounts(opened[-1], clock)
-
-    yield connect
-    for database in opened:
-        database.close()
+@pytest.fixture(params=HOSTED_CASES)
+def connect(request, tmp_path, monkeypatch, clock):
+    """`connect()` returns the accounts as another process would see them."""
+    case = HOSTED_CASES[request.param](tmp_path, monkeypatch)
+    yield lambda: case.accounts(clock)
+    case.close()
 
 
 @pytest.fixture

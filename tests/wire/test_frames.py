@@ -88,6 +88,11 @@ def test_unknown_types_and_fields_are_ignored():
         b'{"type":"user.message","content":5}',
         b'{"type":"hello","toolManifest":[]}',
         b'{"type":"cancel","turnId":' + b"[" * 100_000,
+        b'{"type":"cancel","turnId":"\\ud800","n":1e999}',
+        b'{"type":"cancel","turnId":"\\ud800","n":NaN}',
+        b'{"type":"cancel","turnId":"\\\\ud800","n":1e999',
+        b'{"type":"tool.result","toolCallId":5,"output":"\\udc80"}',
+        b'"\\ud800"',
     ],
 )
 def test_invalid_messages_raise_one_kind_of_error(data):
@@ -103,6 +108,16 @@ def test_a_message_over_the_limit_is_refused_before_it_is_parsed():
 
 def test_unpaired_surrogates_are_replaced():
     assert json.loads(encode_frame(c.UserMessageFrame("a\ud800b")))["content"] == "a?b"
+
+
+@pytest.mark.parametrize("escape", [r"\ud800", r"\uDC80", r"\udc80\ud800"])
+def test_unpaired_surrogates_of_others_are_replaced_too(escape):
+    number = 10**30
+    output = f'{{"{escape}":["\\\\ud800 \\ud83d\\ude00",{number}]}}'
+    data = f'{{"type":"tool.result","toolCallId":"c","output":{output}}}'
+    for text in (data, data.encode()):
+        decoded = decode_client_frame(text)
+        assert decoded.output == {"?" * escape.count("u"): [r"\ud800 😀", number]}
 
 
 def test_an_event_is_carried_unchanged():

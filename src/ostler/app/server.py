@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -41,6 +42,7 @@ from ostler.tools.task import TaskTool
 from ostler.wire.frames_shared import RemoteWorkspace
 
 MAX_FILES = 65_536  # open files of the server
+THREADS = 64  # that wait for the database, which commits the work of all of them together
 
 
 class SessionOpener:
@@ -158,6 +160,7 @@ def _raise_file_limit() -> None:
 async def _serve(options: RunOptions, serve: ServeOptions) -> int:
     from ostler.storage.sqlite_store import SqliteSessions
 
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "server"))
     settings = load_settings(Path(options.cwd))
     server = settings.config.server
     access_plan, path = access_options(serve, server), serve.database or _stored_in(server)

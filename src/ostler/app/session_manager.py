@@ -46,6 +46,12 @@ def _journal(journal: Journal, made: MadeBackend) -> Journal:
     return CallJournal(journal, made.texts)
 
 
+def _drop_journal(opening: "asyncio.Future[Journal]") -> None:
+    """Close a journal that was opened for a session that nobody waits for any more."""
+    if not opening.cancelled() and not opening.exception():
+        opening.result().drop()
+
+
 class LocalSessionManager:
     """Opens sessions with the settings of their folder, or with the tools of a client elsewhere."""
 
@@ -90,18 +96,21 @@ class LocalSessionManager:
             workspace = make_workspace(project, self._options, interactive=request.interactive)
         draft = self._draft(project, request, store, workspace, tools)
         made = await self._backends.make(draft)
+        rules = project.grants() if workspace and not self._options.ephemeral else None
+        mask = project.mask(self._options.model.get("api_key", ""))
+        journal = await self._open_journal(
+            lambda: store.open(project.id, store.fork(session_id) if request.fork else session_id)
+        )
         session = compose(
             project,
             backend=made.backend,
             tools=made.tools,
             access=draft.access,
-            standing_rules=project.grants() if workspace and not self._options.ephemeral else None,
+            standing_rules=rules,
             undo=draft.undo,
             spawner=draft.spawner,
-            mask=project.mask(self._options.model.get("api_key", "")),
-            journal=lambda: _journal(
-                store.open(project.id, store.fork(session_id) if request.fork else session_id), made
-            ),
+            mask=mask,
+            journal=lambda: _journal(journal, made),
         )
         options = self._initial_options(request, session)
         takeover = (request.takeover or backend_kind(made.name).is_elsewhere) and not request.fork
@@ -162,6 +171,17 @@ class LocalSessionManager:
         project.report_problems(self._notify)
         await clean_up_killed_sessions(self._notify)
         return project
+
+    async def _open_journal(self, make: Callable[[], Journal]) -> Journal:
+        """Open a journal, of a server's session in a thread: the other sessions do not wait for its disk."""
+        if self._store is None:
+            return make()
+        opening = asyncio.ensure_future(asyncio.to_thread(make))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_drop_journal)
+            raise
 
     def _store_for(self, project: Project) -> "Store":
         if self._store:

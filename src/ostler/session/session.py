@@ -228,7 +228,7 @@ class LocalSession:
         self._closing = True
         async with AsyncExitStack() as closing:
             closing.callback(self._partial_reply_saver.stop)
-            closing.callback(close_journal)
+            closing.push_async_callback(asyncio.to_thread, close_journal)  # it waits for the disk
             closing.callback(setattr, self, "_closed", True)
             closing.push_async_callback(self._journal_sync.aclose)
             closing.callback(self._stream.close)

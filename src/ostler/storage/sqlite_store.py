@@ -101,7 +101,8 @@ class SqliteStore:
     def find(self, project: str, session_ref: str) -> str:
         if session_ref == LAST:
             return self._latest(project)
-        mine = self._query("SELECT id, project, root FROM sessions WHERE owner = ?", self.owner)
+        columns = "SELECT id, project, root FROM sessions WHERE owner = ?"
+        mine = self._query(f"{columns} AND id = ?", self.owner, session_ref) or self._query(columns, self.owner)
         for scope in ([row for row in mine if row[1] == project], mine):
             matches = [row for row in scope if session_ref and session_ref in row[0]]
             exact = [row for row in matches if row[0] == session_ref]

@@ -1,7 +1,8 @@
 """Encodes and decodes the messages of the server protocol."""
 
+import json
 from functools import cache
-from typing import Any
+from typing import Any, Never
 
 import msgspec
 
@@ -18,7 +19,7 @@ MAX_ID = 128  # characters
 class FrameError(ValueError):
     """Data that is not a message of the protocol, with the code of the error.
 
-    With a `header` it is a message of a known type with wrong fields; the next one may be valid.
+    With a `header` it is a message of a known type with wrong fields, or too large; the next one may be valid.
     """
 
     def __init__(self, message: str, code: ErrorCode = "bad_message", header: "FrameHeader | None" = None) -> None:
@@ -86,19 +87,51 @@ def _server_types() -> frozenset[object]:
 
 def _decode(decoder: "msgspec.json.Decoder[Any]", data: bytes | str, limit: int, known: frozenset[object]) -> Any:
     if len(data) > limit:
-        raise FrameError(f"the message has more than {limit} bytes", "too_large")
+        raise FrameError(f"the message has more than {limit} bytes", "too_large", _known_header(data, known))
     try:
         return decoder.decode(data)
     except RecursionError:
         raise FrameError("the message is nested too deeply") from None
     except UnicodeDecodeError:
         raise FrameError("the message is not UTF-8") from None
-    except msgspec.DecodeError as error:
+    except msgspec.ValidationError as error:
         header = _read_header(data)
         if header.type in known:
             code: ErrorCode = "bad_manifest" if "`$.toolManifest" in str(error) else "bad_message"
             raise FrameError(str(error), code, header) from None
-    return None
+        return None
+    except msgspec.DecodeError as error:
+        replaced = without_surrogates(data)
+        if replaced is None or replaced == data:
+            raise FrameError(str(error)) from None
+    return _decode(decoder, replaced, max(limit, len(replaced)), known)
+
+
+def without_surrogates(data: bytes | str) -> bytes | None:
+    """Return JSON with its unpaired surrogates replaced, or None if it has none or is not JSON.
+
+    JavaScript and Python write them as escapes, for example for a file name that is not UTF-8.
+    """
+    try:
+        text = data if isinstance(data, str) else data.decode()
+        if "\\ud" not in text.lower():
+            return None
+        value = replace_surrogates(json.loads(text, parse_constant=_refuse_constant))
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse_constant(name: str) -> Never:
+    raise ValueError(name)
+
+
+def _known_header(data: bytes | str, known: frozenset[object]) -> FrameHeader | None:
+    try:
+        header = _read_header(data)
+    except FrameError:
+        return None
+    return header if header.type in known else None
 
 
 def _read_header(data: bytes | str) -> FrameHeader:

@@ -7,6 +7,7 @@ MAX_NODES = 5000
 TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 _SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_COUNTS = tuple(f"{end}{what}" for end in ("min", "max") for what in ("Length", "Items", "Properties", "Contains"))
 _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 
 
@@ -68,13 +69,20 @@ class _SchemaWalk:
             if key in node and not (key == "items" and isinstance(node[key], list)):
                 self.walk(node[key], depth + 1)
 
+        for child in _mapping(node.get("dependencies", {}), "dependencies").values():
+            if isinstance(child, list):
+                _names(child, "dependencies")
+            else:
+                self.walk(child, depth + 1)
+
     def _check_values(self, node: dict[str, Any]) -> None:
         types = node.get("type", [])
         for name in types if isinstance(types, list) else [types]:
             if name not in TYPES:
                 raise SchemaError(f"{str(name)[:40]!r} is not a type")
-        if not all(isinstance(name, str) for name in _list(node.get("required", []), "required")):
-            raise SchemaError("`required` must be a list of names")
+        _names(node.get("required", []), "required")
+        for names in _mapping(node.get("dependentRequired", {}), "dependentRequired").values():
+            _names(names, "dependentRequired")
         _list(node.get("enum", []), "enum")
         if "$ref" in node:
             self._references.setdefault(node["$ref"], resolve_reference(self._root, node["$ref"]))
@@ -83,7 +91,7 @@ class _SchemaWalk:
         for key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"):
             if key in node and not isinstance(node[key], int | float):
                 raise SchemaError(f"`{key}` must be a number")
-        for key in ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"):
+        for key in _COUNTS:
             if key in node and (not is_number(node[key]) or node[key] < 0):
                 raise SchemaError(f"`{key}` must be a number of at least 0")
 
@@ -103,3 +111,8 @@ def _list(value: Any, key: str) -> list[Any]:
     if not isinstance(value, list):
         raise SchemaError(f"`{key}` must be a list")
     return value
+
+
+def _names(value: Any, key: str) -> None:
+    if not all(isinstance(name, str) for name in _list(value, key)):
+        raise SchemaError(f"`{key}` must be a list of names")

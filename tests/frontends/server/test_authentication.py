@@ -117,8 +117,9 @@ def test_token_in_the_query_string_is_refused_also_with_a_valid_header(server, t
     assert server.calls == []
 
 
-def test_other_query_strings_are_passed_on(server, token):
-    assert server.request("GET", "/api/x?limit=50&search=tokens&connection=c", token)[0] == 200
+@pytest.mark.parametrize("search", ["tokens", "ostler_run", "how+does+ostler_token_pair+work"])
+def test_other_query_strings_are_passed_on(server, token, search):
+    assert server.request("GET", f"/api/x?limit=50&search={search}&connection=c", token)[0] == 200
 
 
 def test_too_many_query_fields_are_refused(server, token):

@@ -1,5 +1,6 @@
 """`ostler serve` as a process: it drains within seconds, and the next process continues what it did."""
 
+import io
 import time
 
 import pytest
@@ -27,6 +28,21 @@ def test_termination_with_a_client_that_does_not_read_takes_at_most_five_seconds
             assert time.monotonic() - began < 5
             assert host.closed()[0] == 1012
             assert host.frames[-1]["code"] == "draining"
+        gate.open()
+
+
+@req("SV-9", "SV-10")
+def test_chat_ends_with_an_error_when_the_server_stops_and_nothing_is_printed(models, serve_process):
+    gate = Gate()
+    with models.playing(text("one two", chunks=2).hold_after(2, gate.wait)) as model:
+        server = serve_process(model)
+        chat = server.client.open("POST", "/api/chat/stream", {"message": "hi"})
+        assert b"content_chunk" in chat.readline()
+        stderr, server.process.stderr = server.process.stderr, io.StringIO()
+        assert server.stop() == 0
+        assert chat.read().endswith(b"data: [ERROR]\n\n")
+        assert stderr.read() == ""
+        stderr.close()
         gate.open()
 
 

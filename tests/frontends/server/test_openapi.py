@@ -124,4 +124,6 @@ def test_server_without_its_database_is_not_ready(models, serve, monkeypatch):
             raise JournalError("the disk is gone")
 
         monkeypatch.setattr(SqliteStore, "list", fail)
-        assert client.request("GET", "/readyz") == (503, {"status": "no database"})
+        code, answer = client.request("GET", "/readyz")
+        assert (code, answer) == (503, {"status": "no database"})
+        check(DOCUMENT["paths"]["/readyz"]["get"], code, answer)

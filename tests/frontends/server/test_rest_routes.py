@@ -5,7 +5,8 @@ import math
 import socket
 
 import pytest
-from tests.frontends.server.server_client import text_of
+from tests.frontends.server.server_client import Gate, text_of
+from websockets.exceptions import InvalidStatus
 
 from ostler.frontends.server.hubs import PROJECT
 from ostler.storage.sqlite_database import SqliteDatabase
@@ -133,6 +134,24 @@ def test_deprecated_chat_streams_beside_a_session(models, serve):
             assert text_of(host.run_turn("go")) == "ok"
         assert len(client.request("GET", SESSIONS)[1]["sessions"]) == 1
     assert "tools" not in model.requests[0].json
+
+
+@req("SV-10")
+def test_running_chats_count_as_sessions_in_use(models, serve):
+    gate = Gate()
+    with models.playing(text("one two", chunks=2).hold_after(2, gate.wait), text("two"), text("three")) as model:
+        client = serve(model, open_sessions_per_user=1).client
+        first = client.open("POST", "/api/chat/stream", {"message": "hi"})
+        first.readline()
+        code, answer = client.request("POST", "/api/chat/stream", {"message": "hi"})
+        assert (code, answer["code"]) == (429, "rate_limited")
+        with pytest.raises(InvalidStatus):
+            client.host()
+        gate.open()
+        assert first.read().endswith(b"[DONE]\n\n")
+        assert client.open("POST", "/api/chat/stream", {"message": "hi"}).read().endswith(b"[DONE]\n\n")
+        with client.host() as host:
+            assert text_of(host.run_turn("go")) == "three"
 
 
 @req("SV-10")

@@ -30,6 +30,15 @@ def check(schema, value):
         ({"uniqueItems": True}, [1, "1", {"a": 1, "b": 2}], [{"a": 1, "b": 2}, {"b": 2, "a": 1}]),
         ({"pattern": "^a+$"}, "aa", "ab"),
         ({"patternProperties": {"^x": {"type": "string"}}, "additionalProperties": False}, {"x1": ""}, {"y": ""}),
+        ({"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"maximum": 1}}, "ab", "a"),
+        ({"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"maximum": 1}}, 1, 2),
+        ({"contains": {"const": 7}}, [1, 7], [1]),
+        ({"contains": {"const": 7}, "minContains": 0, "maxContains": 1}, [], [7, 7]),
+        ({"propertyNames": {"pattern": "^[a-z]+$"}}, {"b": 1}, {"B": 1}),
+        ({"propertyNames": False}, {}, {"b": 1}),
+        ({"dependentRequired": {"b": ["c"]}}, {"b": 1, "c": 1}, {"b": 1}),
+        ({"dependentSchemas": {"b": {"required": ["c"]}}}, {"c": 1}, {"b": 1}),
+        ({"dependencies": {"b": ["c"], "d": {"maxProperties": 1}}}, {"d": 1}, {"c": 1, "d": 1}),
         ({"items": {"$ref": "#/properties/a/x-shapes/s"}, "x-shapes": {"s": {"type": "string"}}}, ["s"], [1]),
     ],
 )
@@ -53,6 +62,8 @@ def test_pattern_that_cannot_be_checked_in_linear_time_allows_everything(pattern
         ({"patternProperties": {f"((a{{1,30}}){{1,30}}{n})": {} for n in range(1500)}}, {"b": 1}),
         ({"patternProperties": {"((a{1,30}){1,30}i)": {}}}, {"a" * n: 1 for n in range(2000)}),
         ({"anyOf": [{"$ref": "#/properties/a"}] * 50}, 1),
+        ({"items": {"dependentRequired": {f"name{n}": ["b"] for n in range(4000)}}}, [{}] * 100),
+        ({"contains": {"enum": [[n] for n in range(9_000)]}}, [[8_999]] * 1000),
         ({"items": {"required": [f"name{n}" for n in range(5000)]}}, [{f"name{n}": 1 for n in range(5000)}] * 100),
     ],
 )
@@ -65,3 +76,20 @@ def test_check_ends_after_a_number_of_steps(schema, value):
 def test_what_a_reference_names_is_part_of_the_schema():
     with pytest.raises(ValueError, match=re.escape("'strange' is not a type")):
         check_schema({"type": "object", "$ref": "#/x/y", "x": {"y": {"type": "strange"}}})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"dependentRequired": ["b"]},
+        {"dependentRequired": {"b": [1]}},
+        {"dependencies": {"b": 1}},
+        {"dependencies": {"b": [1]}},
+        {"contains": 1},
+        {"minContains": "1"},
+        {"if": []},
+    ],
+)
+def test_schema_with_a_keyword_of_the_wrong_kind_is_refused(schema):
+    with pytest.raises(ValueError, match=r"."):
+        check_schema({"type": "object", **schema})

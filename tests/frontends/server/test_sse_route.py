@@ -109,6 +109,7 @@ def test_stream_continues_after_the_last_event_id(models, serve):
         (b"", 400),
         (b'{"type": "user.message", "content": "before hello"}', 400),
         (b'[{"type": "later.type"}]', 202),
+        (b'[{"type": "later.type", "text": "\\ud800"}]', 202),
         (b'{"type": "hello", "protocol": 99}', 400),
         (json.dumps({**HELLO, "toolManifest": {"tools": [LS, LS]}}).encode(), 400),
         (b"x" * 5_000_000, 413),

@@ -1,11 +1,12 @@
 """Sessions over a WebSocket: turns, calls, refused messages, several clients."""
 
 import json
+from contextlib import suppress
 
 import pytest
 from tests.frontends.server.server_client import LS, Gate, text_of
 from tests.tiers import slow
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from ostler.core.accounts import UserLimits
 from ostler.core.events import MessageDone, Notice
@@ -198,6 +199,13 @@ def test_output_of_any_json_type_reaches_the_model(models, serve):
     with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model, serve(model).client.host() as host:
         host.run_turn("go", output={"files": ["ä", 1, None]})
     assert json.loads(model.requests[1].json["messages"][-1]["content"]) == {"files": ["ä", 1, None]}
+
+
+@req("SV-2")
+def test_output_with_a_name_that_is_not_unicode_reaches_the_model(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model, serve(model).client.host() as host:
+        host.run_turn("go", output="a\udc80.txt")
+    assert model.requests[1].json["messages"][-1]["content"] == "a?.txt"
 
 
 @req("SV-2")
@@ -417,6 +425,20 @@ def test_client_that_floods_the_server_is_closed(models, serve):
         assert any(frame.get("retryAfter") for frame in host.frames)
 
 
+@req("SV-4")
+def test_connecting_again_does_not_renew_the_limit_of_messages(models, serve):
+    with models.playing() as model:
+        client = serve(model, messages_per_minute=3).client
+        session_id = client.create()
+        for _ in range(3):
+            with client.host(session_id) as host:
+                host.send("queue.withdraw", clientMessageId="x")
+                assert host.wait("error")["code"] == "unknown_message"
+        with client.host(session_id) as host:
+            host.send("queue.withdraw", clientMessageId="x")
+            assert host.wait("error")["code"] == "rate_limited"
+
+
 @req("SV-2")
 def test_lost_model_connection_does_not_close_the_clients(models, serve):
     with models.playing(drop(), text("ok")) as model, serve(model).client.host() as host:
@@ -524,6 +546,28 @@ def test_error_names_the_message_that_it_refers_to(models, serve, kind, fields, 
     with models.playing() as model, serve(model).client.host() as host:
         host.send(kind, **fields)
         assert host.wait("error")[name] == "x"
+
+
+@req("SV-4")
+def test_call_with_a_result_that_is_too_large_ends(models, serve):
+    with models.playing(calls([("ls", {"path": "."})]), text("ok")) as model, serve(model).client.host() as host:
+        host.say("go")
+        call = host.wait("tool.call")
+        host.answer(call, "x" * 5_000_000)
+        error = host.wait("error")
+        assert (error["code"], error["toolCallId"]) == ("too_large", call["toolCallId"])
+        assert text_of(host.until_done()) == "ok"
+    assert "more than 4194304 bytes" in model.requests[1].json["messages"][-1]["content"]
+
+
+@req("SV-2")
+@pytest.mark.parametrize(("size", "code"), [(5_000_000, 4400), (17_000_000, 1009)])
+def test_large_data_that_is_no_message_closes_the_connection(models, serve, size, code):
+    with models.playing() as model:
+        host = serve(model).client.host()
+        with suppress(ConnectionClosed):
+            host.socket.send("x" * size)
+        assert host.closed()[0] == code
 
 
 @req("SV-2")

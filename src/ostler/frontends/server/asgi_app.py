@@ -23,7 +23,7 @@ SESSIONS, ONE = "/api/agent/sessions", "/api/agent/sessions/{id}"
 
 def make_app(hubs: SessionHubs, more_routes: Collection[Route] = ()) -> ASGIApp:
     """Return the ASGI application. The guard around it sets the user. `more_routes` are those of `app`."""
-    rest, sse, chat = RestRoutes(hubs), SseRoutes(hubs), ChatRoute(hubs.parts)
+    rest, sse, chat = RestRoutes(hubs), SseRoutes(hubs), ChatRoute(hubs)
     routes = [
         Route(SESSIONS, rest.create, methods=["POST"]),
         Route(SESSIONS, rest.list, methods=["GET"]),

@@ -32,6 +32,7 @@ END_SECONDS = 5.0  # how long an ended request may take to stop
 STOP_SECONDS = 0.2  # how long the answer of a request may take that runs when the server stops
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 _TOKEN_NAMES = frozenset({"token", "access_token", "auth_token", "bearer", "authorization", "api_key", "apikey"})
+_TOKEN = re.compile(r"ostler_[0-9a-f]{16}_")  # how the text of a token begins
 _NO_TOKEN = "a valid token is required in the Authorization header"
 
 
@@ -218,7 +219,7 @@ def _has_token_in_query(scope: "Scope") -> bool:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=100)
     except ValueError:
         return True  # too many fields to check
-    return any(name.lower().strip() in _TOKEN_NAMES or "ostler_" in name + value for name, value in pairs)
+    return any(name.lower().strip() in _TOKEN_NAMES or _TOKEN.search(name + value) for name, value in pairs)
 
 
 def _needed_scope(scope: "Scope") -> AccessScope:

@@ -1,18 +1,19 @@
 """The deprecated `POST /api/chat/stream`: a plain chat without tools, which is not stored."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Literal
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from ostler.core.events import MessageDone, TextDelta, TurnEnded
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import Session
 from ostler.frontends.server.http_errors import HttpError, read_json
-from ostler.frontends.server.hub import ServerParts
+from ostler.frontends.server.hubs import SessionHubs
 from ostler.frontends.server.internal_errors import hide_internal_error
 from ostler.frontends.server.sse_route import STREAM_HEADERS
 from ostler.wire.frames_shared import Frame
@@ -38,8 +39,16 @@ class ChatBody(Frame, frozen=True):
 class ChatRoute:
     """Streams one answer per request, in a session that is forgotten afterwards."""
 
-    def __init__(self, parts: ServerParts) -> None:
-        self._parts = parts
+    def __init__(self, hubs: SessionHubs) -> None:
+        self._hubs = hubs
+        self._sessions: set[Session] = set()
+        hubs.on_drain.append(self._end_turns)
+
+    def _end_turns(self) -> None:
+        """End the running chats, which no other process can continue."""
+        for session in self._sessions:
+            if session.turn:
+                session.turn.cancel()
 
     async def answer(self, request: Request) -> Response:
         body = await read_json(request, ChatBody, MAX_BODY)
@@ -48,8 +57,35 @@ class ChatRoute:
             text = body.messages[0].content
         if not text.strip():
             raise HttpError(400, "empty_message", "the message is empty")
-        session = await self._parts.open_chat(request.state.user)
-        return StreamingResponse(_answer(session, text), media_type="text/event-stream", headers=HEADERS)
+        user = request.state.user
+        await self._hubs.begin_chat(user)
+        try:
+            session = await self._hubs.parts.open_chat(user)
+        except BaseException:
+            self._hubs.end_chat(user)
+            raise
+        self._sessions.add(session)
+        return _ChatResponse(session, text, lambda: self._end(session, user))
+
+    def _end(self, session: Session, user: str) -> None:
+        self._sessions.discard(session)
+        self._hubs.end_chat(user)
+
+
+class _ChatResponse(StreamingResponse):
+    """Closes the session also if the client was gone before the first piece."""
+
+    def __init__(self, session: Session, text: str, on_end: Callable[[], None]) -> None:
+        super().__init__(_answer(session, text), media_type="text/event-stream", headers=HEADERS)
+        self._session = session
+        self._on_end = on_end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._on_end()
+            await self._session.aclose()
 
 
 def _line(message: ChatMessage) -> str:
@@ -80,7 +116,6 @@ async def _answer(session: Session, text: str) -> AsyncIterator[bytes]:
                     pass
     finally:
         subscription.close()
-        await session.aclose()
 
 
 def _data(value: dict[str, Any]) -> bytes:

@@ -23,6 +23,9 @@ class ServingConfig(msgspec.Struct, frozen=True, kw_only=True):
     drain: float = 4.0
     expire_days: float = 30.0
     max_frame: int = MAX_FRAME_BYTES
+    max_read: int = (
+        4 * MAX_FRAME_BYTES
+    )  # of a WebSocket message; one over `max_frame` is refused, a larger one not read
     max_output: int = 256 * KIB
     calls_per_minute: int = 240
     bytes_per_minute: int = 64 * MIB

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ostler.core.protocols import Session
 from ostler.frontends.server.frame_translator import FrameTranslator
 from ostler.frontends.server.outbox import Outbox
-from ostler.http.rate_limit import RateLimit
 from ostler.wire.client_frames import Hello
 from ostler.wire.frames_shared import FEATURES, CloseCode
 from ostler.wire.server_frames import NEEDED_FEATURE, ErrorMessage, ServerFrame
@@ -31,7 +30,6 @@ class ClientConnection:
         self.close_reason = ""
         self.close_error: ErrorMessage | None = None
         self.written = asyncio.Event()  # set when the transport has sent everything
-        self.messages = RateLimit(config.messages_per_minute)
         self._hub = hub
         self._translator = FrameTranslator(hub.id, hub.epoch, self.outbox, self.features, hub.trace_of)
         self._waiting: list[tuple[int, Callable[[int], ServerFrame]]] = []

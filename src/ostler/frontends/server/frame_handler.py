@@ -67,7 +67,7 @@ class FrameHandler:
 
     def _check_rate(self) -> ErrorMessage | None:
         """Return an error if there are too many messages; far too many end the connection."""
-        limit = self._connection.messages
+        limit = self._hub.messages
         if not (seconds := limit.take()):
             return None
         self._refused += 1

@@ -15,6 +15,7 @@ from ostler.interaction.signals import ALL_STOP_SIGNALS, handled_signals
 
 PING_SECONDS = 20.0
 GRACE_SECONDS = 1
+CANCEL_SECONDS = 0.5  # for requests that were cancelled after that time
 
 
 class _Uvicorn(uvicorn.Server):
@@ -96,7 +97,7 @@ async def serve_http(
         http=HttpPeerProtocol,
         ws=WebSocketPeerProtocol,
         proxy_headers=False,  # else every local process could pretend to be another client
-        ws_max_size=hubs.parts.config.max_frame,
+        ws_max_size=hubs.parts.config.max_read,
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PING_SECONDS,
         ws_per_message_deflate=False,
@@ -122,12 +123,14 @@ async def drain(hubs: SessionHubs, server: _Uvicorn, serving: "asyncio.Task[None
         await stop_accepting(listener.sockets)
         listener.close()
     try:
-        async with asyncio.timeout(hubs.parts.config.drain - GRACE_SECONDS):
+        async with asyncio.timeout(hubs.parts.config.drain - GRACE_SECONDS - CANCEL_SECONDS):
             await hubs.drain()
     except TimeoutError:
         pass
     server.stop()
     await asyncio.wait([serving], timeout=GRACE_SECONDS + 0.5)
+    if cancelled := tuple(server.server_state.tasks):
+        await asyncio.wait(cancelled, timeout=CANCEL_SECONDS)
     server.force_exit = True
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)

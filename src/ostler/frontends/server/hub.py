@@ -23,6 +23,7 @@ from ostler.frontends.server.manifest import check_manifest
 from ostler.frontends.server.message_queue import MessageQueue
 from ostler.frontends.server.remote_tools import RemoteTools
 from ostler.frontends.server.turn_metadata import snapshot
+from ostler.http.rate_limit import RateLimit
 from ostler.wire.client_frames import ApprovalRequest, ApprovalResolved
 from ostler.wire.frames_shared import PROTOCOL_VERSION, CloseCode, RemoteWorkspace, ToolManifest
 from ostler.wire.server_frames import (
@@ -69,6 +70,9 @@ class SessionHub:
         self.owner = owner
         self.id = session_id
         self.config = parts.config
+        self.messages = RateLimit(
+            parts.config.messages_per_minute
+        )  # of all clients, so that connecting again is no help
         self.record = record
         self.epoch = record.epoch
         self.connections: list[ClientConnection] = []
@@ -106,6 +110,11 @@ class SessionHub:
         """Whether nobody is connected and nothing runs."""
         busy = self.session is not None and (self.session.turn is not None or bool(self.queue.prompts))
         return not self.connections and not busy and not self._uses
+
+    def use_config(self, config: ServingConfig) -> None:
+        """Use the limits that the user has now."""
+        self.config, self.used_at = config, time.monotonic()
+        self.messages.per_minute = config.messages_per_minute
 
     def keep_use(self) -> None:
         """Keep this hub while a transport is about to attach a client."""

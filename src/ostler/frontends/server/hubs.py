@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -41,6 +42,7 @@ class SessionHubs:
         self.on_drain: list[Callable[[], None]] = []  # end streams that belong to no session yet
         self._sessions = sessions
         self._hubs: dict[str, SessionHub] = {}
+        self._chats = Counter[str]()  # that run, by user
         self._lock = asyncio.Lock()
         self._sweeper: asyncio.Task[None] | None = None
         self._expired_at = -math.inf
@@ -67,7 +69,7 @@ class SessionHubs:
                 hub = self._hubs[session_id] = SessionHub(owner, session_id, store, HostRecord.decode(data), parts)
             elif hub.owner != owner:
                 raise UsageError(f"session {session_id[:120]!r} not found", code="session_not_found")
-            hub.config, hub.used_at = config, time.monotonic()
+            hub.use_config(config)
             return hub
 
     async def create(self, owner: str, record: HostRecord, title: str = "", model: str = "") -> SessionHub:
@@ -147,10 +149,24 @@ class SessionHubs:
         if (count := self.connection_count(owner)) >= config.connections_per_user:
             raise HttpError(429, "rate_limited", f"{owner} has {count} connections already")
         if hub.session is None:
-            used = (other for other in self._hubs.values() if other.owner == owner and not other.is_idle)
-            count = sum(other.session is not None for other in used)
-            if count >= config.open_sessions_per_user:
-                raise HttpError(429, "rate_limited", f"{owner} has {count} sessions in use already")
+            self._check_sessions(owner, config.open_sessions_per_user)
+
+    async def begin_chat(self, owner: str) -> None:
+        """Count a chat that is not stored as a session in use. Raises `HttpError` if there are too many."""
+        if self.draining:
+            raise HttpError(503, "draining", "the server is shutting down")
+        limits = await asyncio.to_thread(self._limits, owner)
+        self._check_sessions(owner, self.parts.config.for_user(limits).open_sessions_per_user)
+        self._chats[owner] += 1
+
+    def end_chat(self, owner: str) -> None:
+        self._chats[owner] -= 1
+
+    def _check_sessions(self, owner: str, limit: int) -> None:
+        used = (hub for hub in self._hubs.values() if hub.owner == owner and not hub.is_idle)
+        count = sum(hub.session is not None for hub in used) + self._chats[owner]
+        if count >= limit:
+            raise HttpError(429, "rate_limited", f"{owner} has {count} sessions in use already")
 
     async def drain(self) -> None:
         """Close all connections and release all sessions, so that another process continues their turns."""
@@ -174,6 +190,7 @@ class SessionHubs:
                 self._expired_at = time.monotonic()
                 before = time.time() - days * 86400
                 for session_id in await asyncio.to_thread(self._sessions.delete_expired, before):
+                    self._hubs.pop(session_id, None)
                     log.info("the session expired and was deleted", extra={"session": session_id})
 
     async def _close_unused(self) -> None:

@@ -38,7 +38,12 @@ _ERRORS = {
     "503": "the server is shutting down or has no model",
 }
 _NEED_BODY = ("sendMessages", "chat", "pair")
-_STATUS = {"type": "object", "required": ["status"], "properties": {"status": {"enum": ["ok", "draining"]}}}
+_STATUS = {
+    "type": "object",
+    "required": ["status"],
+    "properties": {"status": {"enum": ["ok", "draining", "no database"]}},
+}
+_ERROR = {"$ref": "#/components/schemas/Error"}
 _ACCEPTED = {
     "type": "object",
     "required": ["accepted", "replies"],
@@ -129,6 +134,9 @@ def _other_paths(
     legacy = _operation("chat", "A plain chat", "200", {}, chat, kind=EVENTS)
     pair = _operation("pair", "Exchange a pairing code for a token", "200", paired, pairing)
     health = _operation("health", "Whether the process runs", "200", _STATUS)
+    ready = _operation("ready", "Whether it accepts work", "200", _STATUS)
+    unready = {"anyOf": [_STATUS, _ERROR]}  # the second one if not even the token could be checked
+    ready["responses"]["503"] = {"description": "it does not accept work", "content": {JSON: {"schema": unready}}}
     document = {"type": "object"}
     return {
         "/api/agent/capabilities": {"get": _operation("getCapabilities", "Versions and limits", "200", capabilities)},
@@ -139,7 +147,7 @@ def _other_paths(
         PAIR_PATH: {"post": {**pair, "security": []}},
         TOKEN_PATH: {"delete": _operation("revokeToken", "Revoke the token of the request", "204", None)},
         "/healthz": {"get": {**health, "security": []}},
-        "/readyz": {"get": _operation("ready", "Whether it accepts work", "200", _STATUS)},
+        "/readyz": {"get": ready},
     }
 
 
@@ -157,7 +165,7 @@ def _operation(
     kind: str = JSON,
 ) -> dict[str, Any]:
     content = {} if answer is None else {"content": {kind: {"schema": answer}}}
-    error = {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}
+    error = {JSON: {"schema": _ERROR}}
     errors = {code: {"description": text, "content": error} for code, text in _ERRORS.items()}
     operation: dict[str, Any] = {
         "operationId": name,

@@ -88,6 +88,9 @@ class _Check:
                 return f"{where}: matches {matches} of the choices, not one"
         if "not" in schema and not self.mismatch(schema["not"], value, path, depth + 1):
             return f"{where}: not allowed"
+        if "if" in schema:
+            part = "else" if self.mismatch(schema["if"], value, path, depth + 1) else "then"
+            return self.mismatch(schema.get(part, True), value, path, depth + 1)
         return ""
 
     def _check_members(self, schema: Mapping[str, Any], value: Any, path: str, depth: int) -> str:
@@ -103,8 +106,12 @@ class _Check:
         for name in schema.get("required", ()):
             if name not in value:
                 return f"{where}: {name!r:.80} is missing"
+        if problem := self._check_dependencies(schema, value, path, depth):
+            return problem
         properties, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
         for name, item in value.items():
+            if self.mismatch(schema.get("propertyNames", True), name, path, depth + 1):
+                return f"{where}: {name!r:.80} is not an allowed name"
             place = f"{path}.{name[:80]}" if path else name[:80]
             parts = [properties[name]] if name in properties else []
             parts += [part for pattern, part in patterns.items() if self._matches(pattern, name)]
@@ -117,6 +124,18 @@ class _Check:
                     return problem
         return ""
 
+    def _check_dependencies(self, schema: Mapping[str, Any], value: dict[str, Any], path: str, depth: int) -> str:
+        """Check what the schema requires if a member is there: names, or that the object matches another schema."""
+        for key in ("dependentRequired", "dependentSchemas", "dependencies"):
+            for name, needed in schema.get(key, {}).items():
+                self._use(1 + (len(needed) if isinstance(needed, list) else 0))
+                if name not in value:
+                    continue
+                part = {"required": needed} if isinstance(needed, list) else needed
+                if problem := self.mismatch(part, value, path, depth + 1):
+                    return problem
+        return ""
+
     def _check_array(self, schema: Mapping[str, Any], value: list[Any], path: str, depth: int) -> str:
         items, first = schema.get("items", True), list(schema.get("prefixItems", ()))
         if isinstance(items, list):
@@ -125,6 +144,11 @@ class _Check:
             part = first[index] if index < len(first) else items
             if problem := self.mismatch(part, item, f"{path}[{index}]", depth + 1):
                 return problem
+        if "contains" in schema:
+            count = sum(not self.mismatch(schema["contains"], item, path, depth + 1) for item in value)
+            low, high = schema.get("minContains", 1), schema.get("maxContains", math.inf)
+            if not low <= count <= high:
+                return f"{path or 'the arguments'}: has {count} of the items that it must contain"
         if schema.get("uniqueItems") is True:
             self._use(len(value))
             if len({msgspec.json.encode(item, order="sorted") for item in value}) < len(value):

@@ -17,7 +17,7 @@ from ostler.frontends.server.http_errors import HttpError, read_body
 from ostler.frontends.server.hub import SessionHub
 from ostler.frontends.server.hubs import SessionHubs
 from ostler.wire.client_frames import ClientFrame, Hello
-from ostler.wire.frames import FrameError, decode_client_frame, encode_frame
+from ostler.wire.frames import FrameError, decode_client_frame, encode_frame, without_surrogates
 from ostler.wire.frames_shared import PROTOCOL_VERSION, ResumePoint
 from ostler.wire.manifest_rules import ManifestError
 from ostler.wire.server_frames import ErrorMessage, Heartbeat
@@ -141,6 +141,7 @@ class SseRoutes:
 
     def _decode(self, body: bytes) -> list[ClientFrame | FrameError]:
         """Return the messages; a `FrameError` for one of a known type that has wrong fields. Raises `HttpError`."""
+        body = without_surrogates(body) or body
         try:
             items = msgspec.json.decode(body, type=msgspec.Raw | list[msgspec.Raw]) if body[:1] == b"[" else [body]
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
