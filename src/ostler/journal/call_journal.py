@@ -147,7 +147,7 @@ def without_text(event: e.Event) -> e.Event:
 
 def _without_text(prompt: Prompt) -> Prompt:
     target = prompt.target and msgspec.structs.replace(prompt.target, task=ELSEWHERE if prompt.target.task else "")
-    return msgspec.structs.replace(prompt, blocks=_TEXTS, target=target)
+    return msgspec.structs.replace(prompt, blocks=_TEXTS, target=target, notes=())
 
 
 def _with_text(message: Message, text: str) -> Message:
