@@ -6,7 +6,17 @@ import pytest
 from tests.backends.remote.conftest import make_backend
 
 from ostler.core.errors import BackendError
-from ostler.core.events import MessageDone, Notice, Retrying, ToolFinished, TurnEnded, TurnStarted
+from ostler.core.events import (
+    MessageDone,
+    MessageSnapshot,
+    Notice,
+    PartialReply,
+    Retrying,
+    TextDelta,
+    ToolFinished,
+    TurnEnded,
+    TurnStarted,
+)
 from ostler.core.message import Message
 from ostler.core.prompt import TextContent
 from ostler.core.tools import ToolCall
@@ -146,6 +156,33 @@ async def test_resync_ends_a_turn_that_is_over_on_the_server(connect):
         connected.server.send(Resync("session-far", "expired", 9, "epoch-1", SessionSnapshot(messages=told)))
         assert (await asyncio.wait_for(turn.wait(), 20)).reason == "done"
         assert texts(connected.session) == ["all of it"]
+
+
+async def test_reply_that_a_restarted_server_requests_again_replaces_what_was_shown(connect):
+    """A server that was killed in the middle of a reply continues the turn with another message instead of it."""
+
+    async def act(turn):
+        turn.say("half a rep")
+        await until(lambda: "half a rep" in shown)
+        turn._server.emit(PartialReply(turn.message_id, restarts=True))
+        turn._server.emit(MessageDone(Message("another", (TextContent("the whole reply"),))))
+        turn._text = ""
+
+    shown = ""
+    async with connect(act) as connected:
+        turn = connected.session.start(make_prompt("go"))
+        async for envelope in connected.session.subscribe():
+            match envelope.event:
+                case TextDelta(_, text):
+                    shown += text
+                case MessageSnapshot(_, text):
+                    shown = text
+                case TurnEnded():
+                    break
+                case _:
+                    pass
+        assert (await turn.wait()).reason == "done"
+        assert texts(connected.session) == ["the whole reply"] and shown == ""
 
 
 async def test_restarted_server_is_waited_for(connect):
