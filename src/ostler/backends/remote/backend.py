@@ -157,7 +157,7 @@ class RemoteBackend:
         if CHANGES[type(change)] == "local":
             return False
         if isinstance(change, SetQueue):
-            return await self._waiting.set(change.prompts)
+            return await self._waiting.set(change.prompts, change.withdrawn)
         try:
             if isinstance(change, TakeTools):
                 return await self._role.take_tools(self._require_stream())
