@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from ostler.wire.client_frames import ClientFrame
-from ostler.wire.event_codec import replace_surrogates
+from ostler.wire.event_codec import encode_json
 from ostler.wire.frames_shared import ErrorCode
 from ostler.wire.server_frames import ServerFrame
 
@@ -46,10 +46,7 @@ def ids_of(message: object) -> dict[str, str]:
 
 def encode_frame(frame: ClientFrame | ServerFrame) -> bytes:
     """Encode a message as JSON; unpaired surrogates are replaced."""
-    try:
-        return msgspec.json.encode(frame)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(replace_surrogates(msgspec.to_builtins(frame)))
+    return encode_json(frame)
 
 
 def decode_client_frame(data: bytes | str, limit: int = MAX_FRAME_BYTES) -> ClientFrame | None:
