@@ -1,7 +1,6 @@
 """A session with a server, from the Python API to the tools of this machine, with a real socket and database."""
 
 import json
-import os
 from contextlib import asynccontextmanager
 
 import pytest
@@ -33,8 +32,8 @@ def serve(tmp_path, monkeypatch):
         await server.start()
         monkeypatch.setenv("OSTLER_SERVER_TOKEN", server.token)
         try:
-            yield lambda folder=work, **options: package.open_session(
-                str(folder), backend=f"remote:http://127.0.0.1:{server.port}", **options
+            yield lambda **options: package.open_session(
+                str(work), backend=f"remote:http://127.0.0.1:{server.port}", **options
             )
         finally:
             await server.stop()
@@ -51,18 +50,6 @@ def write(text):
 
 async def allow(ask):
     return True
-
-
-@pytest.mark.req("SV-6", "SE-1")
-async def test_folder_whose_name_is_not_utf8(serve, tmp_path):
-    folder = os.fsdecode(os.fsencode(tmp_path) + b"/w\xff")
-    os.mkdir(folder)
-    model = ScriptedModel([write("x = 1\n"), ScriptedLine("done")])
-    async with serve(model) as open_session, open_session(folder, ask=allow) as conversation:
-        turn = await conversation.run("write a.py")
-    assert turn.answer == "done"
-    with open(os.path.join(folder, "a.py")) as file:
-        assert file.read() == "x = 1\n"
 
 
 def checks(turn):

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from tests.backends.remote.conftest import make_backend
+from tests.loop_server import LoopServer
 
 from ostler.core.errors import BackendError
 from ostler.core.events import (
@@ -183,6 +184,16 @@ async def test_reply_that_a_restarted_server_requests_again_replaces_what_was_sh
                     pass
         assert (await turn.wait()).reason == "done"
         assert texts(connected.session) == ["the whole reply"] and shown == ""
+
+
+async def test_session_of_a_folder_whose_name_is_not_utf8(tmp_path):
+    server = LoopServer(tmp_path, lambda name: None)
+    await server.start()
+    client = server.connect()
+    created = await client.create("/w\udcff", "", "1")
+    assert [session.session_id for session in await client.sessions()] == [created.session_id]
+    await client.aclose()
+    await server.stop()
 
 
 async def test_restarted_server_is_waited_for(connect):
