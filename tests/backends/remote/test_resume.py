@@ -186,6 +186,38 @@ async def test_reply_that_a_restarted_server_requests_again_replaces_what_was_sh
         assert texts(connected.session) == ["the whole reply"] and shown == ""
 
 
+@pytest.mark.parametrize("answers", ["late", "never", "not connected"])
+async def test_cancelled_turn_ends_when_the_server_has_ended_it(connect, monkeypatch, answers):
+    """The end is waited for; if it does not come, the user learns that the turn may go on there."""
+    monkeypatch.setattr("ostler.backends.remote.backend.CANCEL_SECONDS", 20 if answers == "late" else 0.1)
+    started, may_end = asyncio.Event(), asyncio.Event()
+
+    async def act(turn):
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await may_end.wait()
+            raise
+
+    async with connect(act) as connected:
+        turn = connected.session.start(make_prompt("go"))
+        await started.wait()
+        if answers == "not connected":
+            connected.server._server.close(close_connections=True)
+            await until(lambda: not connected.backend._stream.is_connected)
+        turn.cancel()
+        waiting = asyncio.create_task(turn.wait())
+        if answers == "late":
+            await until(lambda: connected.server._turn.cancelling())
+            assert not (await asyncio.wait([waiting], timeout=0.2))[0]
+            may_end.set()
+        assert (await asyncio.wait_for(waiting, 20)).reason == "cancelled"
+        notices = [event.text for event in connected.session.events() if isinstance(event, Notice)]
+        assert any("has not ended the turn" in text for text in notices) is (answers != "late")
+        may_end.set()
+
+
 async def test_session_of_a_folder_whose_name_is_not_utf8(tmp_path):
     server = LoopServer(tmp_path, lambda name: None)
     await server.start()

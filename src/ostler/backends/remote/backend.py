@@ -143,7 +143,7 @@ class RemoteBackend:
         if stream.error:
             turn.fail(stream.error)
         try:
-            return await turn.ended
+            return await asyncio.shield(turn.ended)
         except asyncio.CancelledError:
             await self._cancel(turn)
             raise
@@ -414,11 +414,12 @@ class RemoteBackend:
         stream = self._require_stream()
         if turn.message is None and not turn.turn_id:
             stream.send(CancelMessage(self._position.session_id))
-        if turn.unsent or not stream.is_connected or stream.error:
+        if turn.unsent or stream.error:
             return
-        await asyncio.wait([turn.ended], timeout=CANCEL_SECONDS)
+        if stream.is_connected:
+            await asyncio.wait([turn.ended], timeout=CANCEL_SECONDS)
         if not turn.ended.done():
-            text = "the server has not ended the turn; the request is repeated when it is connected"
+            text = "the server has not ended the turn; the request is repeated while this session is open"
             self.context.emit(e.Notice("warning", text))
 
     def _send_cancels(self) -> None:
