@@ -56,8 +56,17 @@ def decode_client_frame(data: bytes | str, limit: int = MAX_FRAME_BYTES) -> Clie
 
 
 def decode_server_frame(data: bytes | str, limit: int = MAX_FRAME_BYTES) -> ServerFrame | None:
-    """Decode a message of a server, or return None if its type is unknown. Raises `FrameError` if it is invalid."""
-    frame: ServerFrame | None = _decode(_server_decoder(), data, limit, _server_types())
+    """Decode a message of a server, or return None if its type is unknown. Raises `FrameError` if it is invalid.
+
+    An error with a code of a newer server is one with the code `internal`.
+    """
+    try:
+        frame: ServerFrame | None = _decode(_server_decoder(), data, limit, _server_types())
+    except FrameError as error:
+        if error.header and error.header.type == "error" and "`$.code`" in str(error):
+            fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+            return decode_server_frame(msgspec.json.encode({**fields, "code": "internal"}), limit)
+        raise
     return frame
 
 
