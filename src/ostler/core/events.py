@@ -106,8 +106,7 @@ class MessageSnapshot(TransientEvent, frozen=True, tag="message_so_far"):
 class PartialReply(PersistedEvent, frozen=True):
     """The text of an unfinished message since the last such event; replaced by the `MessageDone` with the same id.
 
-    It is saved so that the text survives a crash. `restarts`: the message started again, earlier text is void.
-    """
+    It is saved so that the text survives a crash. `restarts`: the message started again, earlier text is void."""
 
     message_id: str
     text: str = ""
@@ -256,10 +255,11 @@ class Queued(PersistedEvent, frozen=True):
 
 
 class Notice(PersistedEvent, frozen=True):
-    """A message to the user that is neither a result nor a failure of the turn."""
+    """A message to the user that is neither a result nor a failure of the turn; with `quotes` it has a prompt."""
 
     level: Literal["info", "warning", "error"]
     text: str
+    quotes: bool = False
 
 
 class Waiting(TransientEvent, frozen=True):

@@ -77,8 +77,7 @@ class RemoteBackend:
         self._model = plan.model
         self._reverted = asyncio.Event()
         self._traffic, self._notices = TrafficLimit(), RateLimit(NOTICES_PER_MINUTE)
-        self._others = OtherTurns()
-        self._root = ""
+        self._others, self._root = OtherTurns(), ""
         self._interrupted: FollowedTurn | None = None  # the turn of an earlier process, until the session follows it
         self.context: BackendContext
         self._position: LogPosition
@@ -321,7 +320,7 @@ class RemoteBackend:
         elif is_ours:
             self._position.follow(prompt.id, turn_id)
         elif text := self._others.describe(prompt):
-            self.context.emit(e.Notice("info", text))
+            self.context.emit(e.Notice("info", text, quotes=True))
 
     async def _follow_running(self) -> None:
         """Follow a turn of which this process has not seen the start."""
