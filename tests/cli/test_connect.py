@@ -353,6 +353,7 @@ def test_session_is_resumed_by_its_id_on_another_machine(team, client, ostler):
     connected = ostler("connect", team.server.url, "--resume", session_id, "--plain", env=team.env(), stdin="again\n")
     assert "third" in connected.stdout, connected.stderr
     assert "plum" in json.dumps(team.model.requests[before].json["messages"])
+    assert files_with(ostler.home, "plum") == []
     assert len(team.sessions()) == len(sessions)
     missing = team.run(ostler, "--resume", "no-such-session", "x")
     assert missing.code == 1 and "no such session" in missing.stderr
@@ -380,3 +381,4 @@ def test_second_client_finds_the_session_watches_it_and_takes_its_tools(team, cl
     assert "It is made." in taken.stdout, taken.stderr
     assert (other.workspace / "made.txt").exists() and not (client.workspace / "made.txt").exists()
     first.wait_for("/take-tools runs them on this machine again")
+    assert files_with(other.home, "begin") == files_with(client.home, "make it") == []

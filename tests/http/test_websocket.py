@@ -94,6 +94,27 @@ async def test_close_code_and_reason_of_the_server_are_reported() -> None:
     assert (caught.value.close_code, str(caught.value)) == (1013, "read faster")
 
 
+async def test_peer_that_sends_pings_and_reads_nothing_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ostler.http.websocket._MAX_UNSENT", 100_000)
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        key = next(line.split(": ")[1] for line in head.splitlines() if line.lower().startswith("sec-websocket-key"))
+        upgrade = "HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade"
+        writer.write(f"{upgrade}\r\nSec-WebSocket-Accept: {accept_key(key)}\r\n\r\n".encode())
+        with suppress(OSError):
+            while not writer.is_closing():
+                writer.write((b"\x89\x7d" + b"p" * 125) * 1000)
+                await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(flood, "127.0.0.1", 0) as server:
+        websocket = await open_websocket(_dialer(server.sockets[0].getsockname()[1]), "/", max_message=1000)
+        with pytest.raises(WebSocketClosed, match="does not read"):
+            await websocket.receive(20)
+        websocket.abort()
+
+
 async def test_end_without_handshake_is_abnormal() -> None:
     async def vanish(peer: ServerConnection) -> None:
         peer.transport.abort()

@@ -5,6 +5,7 @@ import pytest
 from ostler.core.events import (
     Envelope,
     MessageDone,
+    Notice,
     PartialReply,
     Queued,
     Reminded,
@@ -29,6 +30,7 @@ EVENTS = [
     PartialReply("m2", "secret", "secret"),
     Queued(("secret",), (Prompt("p3", (TextContent("secret"),)),)),
     Reminded("secret"),
+    Notice("info", "bob asked: secret", quotes=True),
     ToolCalled(CALL),
     ToolFinished(ToolResult("call-1", "ok", "content of a.txt")),
 ]

@@ -210,6 +210,12 @@ def test_meta_is_rebuilt(store, content):
 
 
 @pytest.mark.req("SE-1")
+def test_meta_of_a_folder_whose_name_is_not_utf8(store):
+    session = save(store, [SessionOpened("s1", "/w\udcff", "engine", "1"), *EVENTS[1:]])
+    assert read_meta(session.folder, "s1").cwd == "/w?"
+
+
+@pytest.mark.req("SE-1")
 def test_meta_catches_up_incrementally(store):
     session = save(store, EVENTS)
     save(store, [Renamed("A better title"), *EVENTS[2:6], TurnEnded("t2", "done")], start=len(EVENTS) + 1)

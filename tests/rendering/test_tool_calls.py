@@ -56,6 +56,7 @@ def test_call_by_an_alias_shows_both_names_or_the_qualified_one(called, title, l
         ("task", {"prompt": "x\u202ey"}, '⏺ task {"prompt": "x<U+202E>y"}'),
         ("bash", {"action": "list"}, '⏺ bash {"action": "list"}'),
         ("write", {"path": 5}, '⏺ write {"path": 5}'),
+        ("glob", {"": "*.py"}, '⏺ glob {"": "*.py"}'),
     ],
     ids=str,
 )

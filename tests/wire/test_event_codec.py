@@ -12,7 +12,7 @@ from tests.tiers import examples
 from ostler.core import events
 from ostler.core.display import Display, DisplayChecklist, DisplayDiff, DisplayFields, DisplayText
 from ostler.core.errors import Fault
-from ostler.core.events import EVENT_TYPES, Envelope, Notice, TurnEnded, UnknownEvent
+from ostler.core.events import EVENT_TYPES, Envelope, Notice, TurnEnded, UnknownEvent, UsageReported
 from ostler.core.message import CallPart, Message, ThoughtPart
 from ostler.core.permission import AnswerOption, Decision, Need, Permission, Question, QuestionReply, Rule
 from ostler.core.prompt import EmbeddedResource, ImageContent, Prompt, ResourceLink, TextContent
@@ -187,3 +187,11 @@ def test_continues_survives_and_defaults_to_false():
     assert decode_event(encode_event(done)) == done
     complete = decode_event(b'{"type":"message_done","message":{"id":"m1","parts":[]}}')
     assert isinstance(complete, events.MessageDone) and not complete.message.continues
+
+
+@pytest.mark.req("SV-6")
+@pytest.mark.parametrize("value", [10**30, 2**63, -1])
+def test_implausible_count_is_not_stored(value):
+    text = f'{{"type": "usage_reported", "model": "m", "tokens_in": {value}, "tokens_out": 5, "cost": {value}}}'
+    assert decode_event(text.encode()) == UsageReported("m", 0, 5, cost=0)
+    assert UsageReported("m", context_used=value) == UsageReported("m")

@@ -100,6 +100,15 @@ def test_invalid_messages_raise_one_kind_of_error(data):
         decode_client_frame(data)
 
 
+def test_an_error_with_a_code_of_a_newer_server_is_an_internal_error():
+    error = {"type": "error", "sessionId": "s", "message": "no budget", "clientMessageId": "m"}
+    expected = s.ErrorMessage("s", "no budget", "internal", client_message_id="m")
+    for code in ("budget", 5, None, ["x"]):
+        assert decode_server_frame(json.dumps({**error, "code": code})) == expected
+    with pytest.raises(FrameError):
+        decode_server_frame(json.dumps({**error, "code": "budget", "message": 5}))
+
+
 def test_a_message_over_the_limit_is_refused_before_it_is_parsed():
     with pytest.raises(FrameError) as caught:
         decode_client_frame(b"x" * 101, limit=100)

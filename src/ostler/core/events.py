@@ -106,8 +106,7 @@ class MessageSnapshot(TransientEvent, frozen=True, tag="message_so_far"):
 class PartialReply(PersistedEvent, frozen=True):
     """The text of an unfinished message since the last such event; replaced by the `MessageDone` with the same id.
 
-    It is saved so that the text survives a crash. `restarts`: the message started again, earlier text is void.
-    """
+    It is saved so that the text survives a crash. `restarts`: the message started again, earlier text is void."""
 
     message_id: str
     text: str = ""
@@ -209,9 +208,7 @@ class TodosChanged(PersistedEvent, frozen=True):
 class UsageReported(PersistedEvent, frozen=True):
     """The tokens and the cost of a model call, or a new context size (without tokens) after a compaction or its undo.
 
-    `cost` is in US dollars, or None if the price is unknown. With a `child_id`, the call was made by that child session
-    and is repeated here because it counts towards this turn's limits.
-    """
+    `cost` is in US dollars, None if unknown. Calls of the child session `child_id` count towards this turn's limits."""
 
     model: str
     tokens_in: int = 0
@@ -221,6 +218,11 @@ class UsageReported(PersistedEvent, frozen=True):
     context_used: int = 0
     context_limit: int = 0
     child_id: str = ""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__[1:-1]:
+            if not 0 <= (getattr(self, name) or 0) <= 10**12:  # not plausible; sums must fit into 64 bits
+                msgspec.structs.force_setattr(self, name, 0)
 
 
 class OptionChanged(PersistedEvent, frozen=True):
@@ -253,10 +255,11 @@ class Queued(PersistedEvent, frozen=True):
 
 
 class Notice(PersistedEvent, frozen=True):
-    """A message to the user that is neither a result nor a failure of the turn."""
+    """A message to the user that is neither a result nor a failure of the turn; with `quotes` it has a prompt."""
 
     level: Literal["info", "warning", "error"]
     text: str
+    quotes: bool = False
 
 
 class Waiting(TransientEvent, frozen=True):
@@ -356,8 +359,7 @@ class ServerStateChanged(PersistedEvent, frozen=True):
     @property
     def failure(self) -> str:
         """The message for the user if the server failed, or an empty string."""
-        message = f"server {self.name} failed: {self.detail}".removesuffix(": ")
-        return message if self.state == "failed" else ""
+        return f"server {self.name} failed: {self.detail}".removesuffix(": ") if self.state == "failed" else ""
 
 
 class RemoteCursor(PersistedEvent, frozen=True, tag="far_mark"):
@@ -441,9 +443,7 @@ EVENT_TYPES: tuple[type[KnownEvent], ...] = get_args(KnownEvent)
 class Envelope(msgspec.Struct, frozen=True):
     """An event with its sequence number and time.
 
-    `seq` numbers the persisted events; a transient event has the number of the last persisted one. Numbers are never
-    reused, so a subscriber that reconnects can ask for everything after the last number it received.
-    """
+    `seq` numbers the persisted events and is never reused; a transient event has that of the last persisted one."""
 
     seq: int
     time: float

@@ -53,13 +53,22 @@ class PromptTarget(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Prompt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A prompt that starts or steers a turn; `who` is the name of the user who sent it, empty for the local user."""
+    """A prompt that starts or steers a turn; `who` is the name of the user who sent it, empty for the local user.
+
+    `notes` are for the model only: what a client of a server has for it besides the prompt.
+    """
 
     id: str
     blocks: tuple[PromptContent, ...]
     origin: Literal["person", "parent", "far_side"] = "person"
     target: PromptTarget | None = msgspec.field(name="cast", default=None)
     who: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def blocks_for_model(self) -> tuple[PromptContent, ...]:
+        """The notes, then the blocks."""
+        return (TextContent("\n\n".join(self.notes)), *self.blocks) if self.notes else self.blocks
 
     @property
     def text(self) -> str:

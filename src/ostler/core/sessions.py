@@ -154,10 +154,14 @@ class Steer(msgspec.Struct, frozen=True, tag="steer"):
 
 
 class SetQueue(msgspec.Struct, frozen=True, tag="queue", omit_defaults=True):
-    """Save the complete list of prompts to send after the running turn; the session does not send them itself."""
+    """Save the complete list of prompts to send after the running turn; the session does not send them itself.
+
+    A remote side that keeps the queue also removes the prompts of other clients with the ids in `withdrawn`.
+    """
 
     texts: tuple[str, ...] = ()
     prompts: tuple[Prompt, ...] = ()
+    withdrawn: tuple[str, ...] = ()
 
 
 class SetOption(msgspec.Struct, frozen=True, tag="set_option"):

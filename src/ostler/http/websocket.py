@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _CLOSE_SECONDS = 2.0
 _ABNORMAL = 1006
+_MAX_UNSENT = 64 * 1024 * 1024  # bytes of answers to pings that the peer does not read
 
 
 class WebSocketClosed(OstlerError):
@@ -104,6 +105,8 @@ class WebSocket:
             self._protocol.receive_eof()
         self._collect()
         self._flush()
+        if self.unsent_bytes > _MAX_UNSENT:
+            raise WebSocketClosed(_ABNORMAL, "the server sends pings and does not read the answers")
         if not data and not self._frames:
             raise self._closed()
         return True

@@ -37,6 +37,7 @@ class TurnQueue:
         self._result_events: dict[str, asyncio.Event] = {}
         self._queue: deque[Prompt | ShellInput] = deque()
         self._sent: set[str] = set()  # prompts in the queue of the remote side, which starts them
+        self._others: tuple[Prompt, ...] = ()  # prompts of other clients in that queue
         self._withdrawn = ""
         self._saved_queue: tuple[str, ...] = tuple(session.state.queued)
         self._saves: set[asyncio.Task[bool]] = set()
@@ -110,15 +111,21 @@ class TurnQueue:
 
     @property
     def queued_texts(self) -> tuple[str, ...]:
-        """What was queued here, the oldest first."""
-        return tuple(map(typed_text, self._queue))
+        """What was queued here, the oldest first, and by other clients."""
+        others = (f"{prompt.who}: {prompt.text}" if prompt.who else prompt.text for prompt in self._others)
+        return (*map(typed_text, self._queue), *others)
 
     def withdraw_last(self) -> str:
-        """Remove the item that was queued last, and return its text; empty if there is none."""
-        if not self._queue:
+        """Remove what was queued last here, or else by another client, and return its text; empty if there is none."""
+        if self._queue:
+            text = typed_text(self._queue.pop())
+            self._save_queue()
+        elif self._others:
+            *others, prompt = self._others
+            self._others, text = tuple(others), prompt.text
+            self._apply(SetQueue(withdrawn=(prompt.id,)))
+        else:
             return ""
-        text = typed_text(self._queue.pop())
-        self._save_queue()
         self._on_change()
         return text
 
@@ -131,6 +138,8 @@ class TurnQueue:
                 self._turn, self._remote_turn = None, False
             case Queued(_, prompts) if not self._saves:
                 self._forget(self._sent.difference(prompt.id for prompt in prompts))
+                if self._session.info.keeps_queue:
+                    self._others = tuple(prompt for prompt in prompts if prompt.id not in self._sent)
             case ToolFinished(result) if result.call_id in self._result_events:
                 self._result_events[result.call_id].set()
             case _:
@@ -193,9 +202,12 @@ class TurnQueue:
                 all_prompts = (item for item in self._queue if isinstance(item, Prompt))
                 prompts = tuple(prompt for prompt in all_prompts if self.in_turn or prompt.id in self._sent)
                 self._sent = {prompt.id for prompt in prompts}
-            task = asyncio.create_task(self._session.apply(SetQueue(queued, prompts)), name="queue")
-            self._saves.add(task)
-            task.add_done_callback(self._on_queue_saved)
+            self._apply(SetQueue(queued, prompts))
+
+    def _apply(self, change: SetQueue) -> None:
+        task = asyncio.create_task(self._session.apply(change), name="queue")
+        self._saves.add(task)
+        task.add_done_callback(self._on_queue_saved)
 
     def _on_queue_saved(self, task: asyncio.Task[bool]) -> None:
         self._saves.discard(task)

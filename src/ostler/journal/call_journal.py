@@ -17,7 +17,7 @@ from ostler.core.tools import ToolResult
 
 ELSEWHERE = "(stored on the server)"
 _TEXTS = (TextContent(ELSEWHERE),)
-_TYPES = ("turn_started", "steered", "message_done", "reminded")
+_TYPES = ("turn_started", "steered", "message_done", "reminded", "notice")
 
 
 class ConversationTexts:
@@ -137,6 +137,8 @@ def without_text(event: e.Event) -> e.Event:
             return e.MessageDone(msgspec.structs.replace(message, parts=parts))
         case e.Reminded():
             return e.Reminded(ELSEWHERE)
+        case e.Notice(level, quotes=True):
+            return e.Notice(level, f"a prompt of another client {ELSEWHERE}", quotes=True)
         case e.PartialReply(message_id):
             return e.PartialReply(message_id, restarts=True)
         case e.Queued():
@@ -147,7 +149,7 @@ def without_text(event: e.Event) -> e.Event:
 
 def _without_text(prompt: Prompt) -> Prompt:
     target = prompt.target and msgspec.structs.replace(prompt.target, task=ELSEWHERE if prompt.target.task else "")
-    return msgspec.structs.replace(prompt, blocks=_TEXTS, target=target)
+    return msgspec.structs.replace(prompt, blocks=_TEXTS, target=target, notes=())
 
 
 def _with_text(message: Message, text: str) -> Message:

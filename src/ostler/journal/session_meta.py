@@ -22,6 +22,7 @@ from ostler.core.events import (
 )
 from ostler.core.session_view import Records
 from ostler.text.session_title import session_title
+from ostler.wire.event_codec import encode_json
 
 META_NAME = "meta.json"
 META_EVENT_TYPES = frozenset(
@@ -162,7 +163,7 @@ def write_atomically(path: Path, value: Any) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:
         with open(os.open(new, flags, 0o600), "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+            file.write(msgspec.json.format(encode_json(value), indent=2) + b"\n")
         os.replace(new, path)
     except OSError:
         return

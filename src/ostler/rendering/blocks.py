@@ -70,9 +70,10 @@ def render_call(call: ToolCall, paint: Styler, title: str = "", *, full: bool = 
         line += f" {paint(f'({short_title})', 'dim')}"
     if call.tool == "todowrite" or (call.tool in ("patch", "connector_patch") and not full):
         return line  # the result shows the list or the files
-    main = call.arguments.get(MAIN_ARGUMENTS.get(call.tool, ""))
+    main_name = MAIN_ARGUMENTS.get(call.tool, "")
+    main = call.arguments.get(main_name) if main_name else None
     readable = isinstance(main, str) and main.strip() and not full
-    shown = {MAIN_ARGUMENTS[call.tool]: main} if readable else call.arguments
+    shown = {main_name: main} if readable else call.arguments
     is_words = readable and not is_qualified
     arguments = str(main) if is_words else json.dumps(shown, ensure_ascii=False)
     if as_words and not (full or is_words or is_qualified) and all(map(_is_word, shown.values())):

@@ -29,20 +29,23 @@ def _known_types() -> frozenset[object]:
 
 
 def encode_event(event: Event) -> bytes:
-    plain = {**event.data, "type": event.type} if isinstance(event, UnknownEvent) else event
+    return encode_json({**event.data, "type": event.type} if isinstance(event, UnknownEvent) else event)
+
+
+def encode_json(value: Any) -> bytes:
+    """Encode a value as JSON; unpaired surrogates, which occur in file names and model output, are replaced."""
     try:
-        return msgspec.json.encode(plain)
+        return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(replace_surrogates(msgspec.to_builtins(plain)))
+        return msgspec.json.encode(_replace_surrogates(msgspec.to_builtins(value)))
 
 
-def replace_surrogates(value: Any) -> Any:
-    """Replace unpaired surrogates, which occur in file names and model output, in a JSON value."""
+def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {replace_surrogates(key): replace_surrogates(item) for key, item in value.items()}
-    return [replace_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
+        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
+    return [_replace_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def decode_event(data: bytes | msgspec.Raw) -> Event:

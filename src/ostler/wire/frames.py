@@ -7,7 +7,7 @@ from typing import Any, Never
 import msgspec
 
 from ostler.wire.client_frames import ClientFrame
-from ostler.wire.event_codec import replace_surrogates
+from ostler.wire.event_codec import encode_json
 from ostler.wire.frames_shared import ErrorCode
 from ostler.wire.server_frames import ServerFrame
 
@@ -47,10 +47,7 @@ def ids_of(message: object) -> dict[str, str]:
 
 def encode_frame(frame: ClientFrame | ServerFrame) -> bytes:
     """Encode a message as JSON; unpaired surrogates are replaced."""
-    try:
-        return msgspec.json.encode(frame)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(replace_surrogates(msgspec.to_builtins(frame)))
+    return encode_json(frame)
 
 
 def decode_client_frame(data: bytes | str, limit: int = MAX_FRAME_BYTES) -> ClientFrame | None:
@@ -60,8 +57,17 @@ def decode_client_frame(data: bytes | str, limit: int = MAX_FRAME_BYTES) -> Clie
 
 
 def decode_server_frame(data: bytes | str, limit: int = MAX_FRAME_BYTES) -> ServerFrame | None:
-    """Decode a message of a server, or return None if its type is unknown. Raises `FrameError` if it is invalid."""
-    frame: ServerFrame | None = _decode(_server_decoder(), data, limit, _server_types())
+    """Decode a message of a server, or return None if its type is unknown. Raises `FrameError` if it is invalid.
+
+    An error with a code of a newer server is one with the code `internal`.
+    """
+    try:
+        frame: ServerFrame | None = _decode(_server_decoder(), data, limit, _server_types())
+    except FrameError as error:
+        if error.header and error.header.type == "error" and "`$.code`" in str(error):
+            fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+            return decode_server_frame(msgspec.json.encode({**fields, "code": "internal"}), limit)
+        raise
     return frame
 
 

@@ -31,7 +31,7 @@ REMOTE_EVENTS: Mapping[type[e.KnownEvent], RemoteTreatment] = MappingProxyType(
         e.TextDelta: "adopt",
         e.ThoughtDelta: "adopt",
         e.MessageSnapshot: "adopt",
-        e.PartialReply: "local",
+        e.PartialReply: "translate",  # if it says that a message is void
         e.MessageDone: "adopt",
         e.ToolCalled: "adopt",
         e.ToolStarted: "local",

@@ -6,10 +6,11 @@ import tracemalloc
 import msgspec
 import pytest
 
-from ostler.backends.remote import backend as remote_backend
+from ostler.backends.remote import traffic_limit
 from ostler.backends.remote import turns as remote_turns
 from ostler.backends.remote.host_calls import MAX_CALLS, MAX_OPEN_CALLS, MAX_REFUSED
 from ostler.backends.remote.project_checks import ProjectChecks
+from ostler.core.errors import BackendError
 from ostler.core.events import (
     MessageDone,
     Notice,
@@ -27,8 +28,8 @@ from ostler.testing.fake_tool import FakeTool
 from ostler.testing.frame_server import SESSION
 from ostler.testing.session_fixture import ASK_ALL, make_prompt, run_turn
 from ostler.wire.frames import MAX_FRAME_BYTES
-from ostler.wire.frames_shared import PROJECT_CHECKS, HostInfo
-from ostler.wire.server_frames import ErrorMessage, ToolCallMessage
+from ostler.wire.frames_shared import PROJECT_CHECKS, HostInfo, SessionSnapshot, SnapshotMessage
+from ostler.wire.server_frames import ErrorMessage, Resync, ToolCallMessage
 
 pytestmark = pytest.mark.req("SV-6")
 NO_ANSWERS = type(ASK_ALL)(rules=ASK_ALL.rules, interactive=False)
@@ -258,7 +259,7 @@ async def test_invented_results_and_turns_change_nothing(connect):
 
 
 async def test_endless_log_ends_the_connection(connect, monkeypatch):
-    monkeypatch.setattr(remote_backend, "MAX_TURN_BYTES", 1_000_000)
+    monkeypatch.setattr(traffic_limit, "MAX_BYTES", 1_000_000)
 
     async def act(turn):
         while True:
@@ -267,7 +268,93 @@ async def test_endless_log_ends_the_connection(connect, monkeypatch):
 
     async with connect(act) as connected:
         _, ended = await run_turn(connected.session, "go")
-        assert ended.reason == "failed" and "MiB of events" in ended.fault.message
+        assert ended.reason == "failed" and "MiB of messages" in ended.fault.message
+
+
+def error_without_end(server, number):
+    server.send(ErrorMessage(SESSION, "x" * 10_000, "rate_limited"))
+
+
+def snapshots_without_end(server, number):
+    message = SnapshotMessage("assistant", "x" * 10_000, 1, f"message-{number}")
+    server.send(Resync(SESSION, "epoch", len(server.log), server.epoch, SessionSnapshot(messages=(message,))))
+
+
+def large_calls_without_end(server, number):
+    server.send(call_frame(server, f"call-{number}", subject="x" * 10_000))
+
+
+def tiny_messages_without_end(server, number):
+    server.send(ErrorMessage("", "x", "rate_limited"))
+
+
+@pytest.mark.parametrize(
+    "send", [error_without_end, snapshots_without_end, large_calls_without_end, tiny_messages_without_end]
+)
+async def test_messages_without_end_end_the_connection(connect, monkeypatch, send):
+    """Everything that a server sends counts, because each message may be stored and shown here."""
+    monkeypatch.setattr(traffic_limit, "MAX_BYTES", 1_000_000)
+
+    async def act(turn):
+        for number in range(100_000):
+            if not turn._server.connections:
+                break
+            send(turn._server, number)
+            await asyncio.sleep(0)
+        await asyncio.Event().wait()
+
+    async with connect(act) as connected:
+        _, ended = await run_turn(connected.session, "go")
+        assert ended.reason == "failed" and "MiB of messages" in ended.fault.message
+        assert len([event for event in connected.session.events() if isinstance(event, Notice)]) < 250
+
+
+async def test_reply_without_end_ends_the_connection(connect, monkeypatch):
+    monkeypatch.setattr(traffic_limit, "MAX_REPLY", 100_000)
+
+    async def act(turn):
+        turn.say("x" * 90_000)
+        await turn.call(ToolCall("call-1", "probe", {}))
+        while True:
+            turn.say("x" * 10_000)
+            await asyncio.sleep(0)
+
+    async with connect(act) as connected:
+        _, ended = await run_turn(connected.session, "go")
+        assert ended.reason == "failed" and "a reply of more than" in ended.fault.message
+        assert len(connected.tool.runs) == 1
+
+
+def test_what_a_server_may_send_is_renewed_with_time():
+    now = 0.0
+    limit = traffic_limit.TrafficLimit(lambda: now)
+    for _ in range(10):
+        limit.count(traffic_limit.MAX_BYTES)
+        now += traffic_limit.REFILL_SECONDS
+    limit.reset()
+    limit.count(traffic_limit.MAX_BYTES)
+    with pytest.raises(BackendError, match="MiB of messages"):
+        limit.count(1)
+
+
+@pytest.mark.parametrize("method", ["handle_log", "on_message"])
+async def test_message_that_cannot_be_processed_ends_the_connection(connect, monkeypatch, method):
+    """Whatever goes wrong with a message, the turn ends with the reason and nothing hangs."""
+
+    async def act(turn):
+        await until(lambda: turn._server.log)
+        turn.say("text")
+        turn._server.send(ErrorMessage(SESSION, "text", "rate_limited"))
+        await asyncio.Event().wait()
+
+    async with connect(act) as connected:
+
+        def fail(frame):
+            raise OverflowError("int too big to convert")
+
+        monkeypatch.setattr(connected.backend, method, fail)
+        _, ended = await run_turn(connected.session, "go")
+        assert ended.reason == "failed" and "cannot be used" in ended.fault.message
 
 
 async def test_text_of_the_server_is_sanitised(connect):
@@ -375,7 +462,7 @@ async def test_turns_of_the_server_reset_no_limit(connect, monkeypatch, ends):
 
 
 async def test_log_without_end_is_noticed_also_if_the_server_starts_turns_in_it(connect, monkeypatch):
-    monkeypatch.setattr(remote_backend, "MAX_TURN_BYTES", 1_000_000)
+    monkeypatch.setattr(traffic_limit, "MAX_BYTES", 1_000_000)
 
     async def act(turn):
         while True:
@@ -385,7 +472,7 @@ async def test_log_without_end_is_noticed_also_if_the_server_starts_turns_in_it(
 
     async with connect(act) as connected:
         _, ended = await run_turn(connected.session, "go")
-        assert ended.reason == "failed" and "MiB of events" in ended.fault.message
+        assert ended.reason == "failed" and "MiB of messages" in ended.fault.message
 
 
 async def test_turns_that_the_server_starts_here_wait_if_there_are_too_many(connect, monkeypatch):

@@ -4,9 +4,20 @@ import asyncio
 
 import pytest
 from tests.backends.remote.conftest import make_backend
+from tests.loop_server import LoopServer
 
 from ostler.core.errors import BackendError
-from ostler.core.events import MessageDone, Notice, Retrying, ToolFinished, TurnEnded, TurnStarted
+from ostler.core.events import (
+    MessageDone,
+    MessageSnapshot,
+    Notice,
+    PartialReply,
+    Retrying,
+    TextDelta,
+    ToolFinished,
+    TurnEnded,
+    TurnStarted,
+)
 from ostler.core.message import Message
 from ostler.core.prompt import TextContent
 from ostler.core.tools import ToolCall
@@ -146,6 +157,75 @@ async def test_resync_ends_a_turn_that_is_over_on_the_server(connect):
         connected.server.send(Resync("session-far", "expired", 9, "epoch-1", SessionSnapshot(messages=told)))
         assert (await asyncio.wait_for(turn.wait(), 20)).reason == "done"
         assert texts(connected.session) == ["all of it"]
+
+
+async def test_reply_that_a_restarted_server_requests_again_replaces_what_was_shown(connect):
+    """A server that was killed in the middle of a reply continues the turn with another message instead of it."""
+
+    async def act(turn):
+        turn.say("half a rep")
+        await until(lambda: "half a rep" in shown)
+        turn._server.emit(PartialReply(turn.message_id, restarts=True))
+        turn._server.emit(MessageDone(Message("another", (TextContent("the whole reply"),))))
+        turn._text = ""
+
+    shown = ""
+    async with connect(act) as connected:
+        turn = connected.session.start(make_prompt("go"))
+        async for envelope in connected.session.subscribe():
+            match envelope.event:
+                case TextDelta(_, text):
+                    shown += text
+                case MessageSnapshot(_, text):
+                    shown = text
+                case TurnEnded():
+                    break
+                case _:
+                    pass
+        assert (await turn.wait()).reason == "done"
+        assert texts(connected.session) == ["the whole reply"] and shown == ""
+
+
+@pytest.mark.parametrize("answers", ["late", "never", "not connected"])
+async def test_cancelled_turn_ends_when_the_server_has_ended_it(connect, monkeypatch, answers):
+    """The end is waited for; if it does not come, the user learns that the turn may go on there."""
+    monkeypatch.setattr("ostler.backends.remote.backend.CANCEL_SECONDS", 20 if answers == "late" else 0.1)
+    started, may_end = asyncio.Event(), asyncio.Event()
+
+    async def act(turn):
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await may_end.wait()
+            raise
+
+    async with connect(act) as connected:
+        turn = connected.session.start(make_prompt("go"))
+        await started.wait()
+        if answers == "not connected":
+            connected.server._server.close(close_connections=True)
+            await until(lambda: not connected.backend._stream.is_connected)
+        turn.cancel()
+        waiting = asyncio.create_task(turn.wait())
+        if answers == "late":
+            await until(lambda: connected.server._turn.cancelling())
+            assert not (await asyncio.wait([waiting], timeout=0.2))[0]
+            may_end.set()
+        assert (await asyncio.wait_for(waiting, 20)).reason == "cancelled"
+        notices = [event.text for event in connected.session.events() if isinstance(event, Notice)]
+        assert any("has not ended the turn" in text for text in notices) is (answers != "late")
+        may_end.set()
+
+
+async def test_session_of_a_folder_whose_name_is_not_utf8(tmp_path):
+    server = LoopServer(tmp_path, lambda name: None)
+    await server.start()
+    client = server.connect()
+    created = await client.create("/w\udcff", "", "1")
+    assert [session.session_id for session in await client.sessions()] == [created.session_id]
+    await client.aclose()
+    await server.stop()
 
 
 async def test_restarted_server_is_waited_for(connect):

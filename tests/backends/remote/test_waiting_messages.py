@@ -11,6 +11,7 @@ from ostler.interaction.turn_queue import TurnQueue
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 from ostler.testing.session_fixture import make_prompt, open_test_session
+from ostler.wire.client_frames import UserMessageFrame
 from ostler.workspace.local_workspace import LocalWorkspace
 
 pytestmark = pytest.mark.req("SV-12")
@@ -34,8 +35,8 @@ class Chat:
 
     async def __aenter__(self):
         await self.server.start()
-        backend = RemoteBackend(make_plan([self.tool.spec]), self.server.connect(through_proxy=True))
-        self.session = await open_test_session(backend, [self.tool], LocalWorkspace(str(self._folder)))
+        self.backend = RemoteBackend(make_plan([self.tool.spec]), self.server.connect(through_proxy=True))
+        self.session = await open_test_session(self.backend, [self.tool], LocalWorkspace(str(self._folder)))
         self.queue = TurnQueue(self.session, lambda: None, lambda *failure: self.failures.append(failure))
         self._reading = asyncio.create_task(self._read(self.session.subscribe()))
         self.queue.enqueue(make_prompt("one", "prompt-1"))
@@ -83,6 +84,32 @@ async def test_prompts_wait_on_the_server_and_each_starts_one_turn(tmp_path):
         await chat.until(lambda: len(chat.ends()) == 2)
         assert (chat.prompts(), chat.ends(), chat.queue.queued) == (["one", "two"], ["done", "done"], 0)
         assert chat.failures == []
+
+
+async def test_prompt_of_another_client_is_withdrawn(tmp_path):
+    async with Chat(tmp_path) as chat:
+        await chat.hub.queue.receive(UserMessageFrame("from another", client_message_id="other-1"), "bob")
+        chat.queue.enqueue(make_prompt("two", "prompt-2"))
+        await chat.until(lambda: chat.queue.queued == 2)
+        assert chat.queue.queued_texts == ("two", "bob: from another")
+        assert [chat.queue.withdraw_last(), chat.queue.withdraw_last()] == ["two", "from another"]
+        await chat.until(lambda: not (chat.hub.queue.prompts or chat.queue.queued_texts))
+        assert chat.queue.withdraw_last() == ""
+        chat.go_on.set()
+        await chat.until(lambda: chat.ends() == ["done"])
+        assert (chat.prompts(), chat.failures) == (["one"], [])
+
+
+async def test_withdrawing_without_a_connection_is_reported(tmp_path):
+    async with Chat(tmp_path) as chat:
+        await chat.hub.queue.receive(UserMessageFrame("from another", client_message_id="other-1"), "bob")
+        await chat.until(lambda: chat.queue.queued == 1)
+        chat.backend._stream._websocket, connection = None, chat.backend._stream._websocket
+        chat.queue.withdraw_last()
+        await chat.until(lambda: chat.failures)
+        chat.backend._stream._websocket = connection
+        assert "the prompt still waits" in chat.failures[0][0]
+        assert [item.content for item in chat.hub.queue.items()] == ["from another"]
 
 
 async def test_cancelling_withdraws_what_waits_and_returns_the_text(tmp_path):

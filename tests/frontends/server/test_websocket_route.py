@@ -750,3 +750,16 @@ def test_event_that_is_too_large_is_shortened():
     assert sent.message.id == "m" and sent.message.text.startswith("long long")
     calls_done = MessageDone(Message("m", tuple(TextContent("x" * 4000) for _ in range(1000))))
     assert isinstance(decode_event(fit_event(encode_event(calls_done), 1_000_000)), Notice)
+
+
+@req("SV-1", "SV-2")
+def test_notes_reach_the_model_and_are_not_shown_as_the_users_words(models, serve):
+    with models.playing(text("Hello"), text("Again")) as model, serve(model).client.host() as host:
+        host.run_turn("What is this?", notes=["You only plan.", "The user ran `ls`."])
+        host.say("go on", notes=["No more notes."])
+        host.until_done()
+        prompts = [m["content"] for m in model.requests[1].json["messages"] if m["role"] == "user"]
+        assert prompts == ["You only plan.\n\nThe user ran `ls`.\n\nWhat is this?", "No more notes.\n\ngo on"]
+        asked = [m["content"] for m in host.client.messages(host.id) if m["role"] == "user"]
+        assert asked == ["What is this?", "go on"]
+        assert host.client.describe(host.id)["title"] == "What is this?"

@@ -184,7 +184,7 @@ class _Fold:
                     self._resolved[call.id] = call
             case TurnStarted(_, prompt):
                 self._steered.pop(prompt.id, None)
-                self._append(seq, UserMessage(prompt.blocks))
+                self._append(seq, UserMessage(prompt.blocks_for_model))
             case _:
                 self._apply_other(event, seq)
 
@@ -203,7 +203,7 @@ class _Fold:
                 self._steered[prompt.id] = (seq, prompt)
             case Delivered(prompt_id) if prompt_id in self._steered:
                 steered_seq, prompt = self._steered.pop(prompt_id)
-                self._append(steered_seq, UserMessage(prompt.blocks))
+                self._append(steered_seq, UserMessage(prompt.blocks_for_model))
             case Reminded(text):
                 self._deferred.append(_make_entry(seq, SystemMessage(text)))
                 if not self._open:

@@ -18,8 +18,9 @@ from ostler.backends.remote.requests import ChangeRequests
 from ostler.backends.remote.server import KnownCapabilities, RemoteServer
 from ostler.backends.remote.session_choice import choose_session, restore_texts
 from ostler.backends.remote.snapshot_view import show_missing
-from ostler.backends.remote.stream import ProtocolViolation, ServerStream
+from ostler.backends.remote.stream import ServerStream
 from ostler.backends.remote.tool_role import ToolRole
+from ostler.backends.remote.traffic_limit import TrafficLimit
 from ostler.backends.remote.turns import FollowedTurn, OtherTurns, RemoteTurns
 from ostler.backends.remote.waiting_messages import WaitingMessages
 from ostler.core import events as e
@@ -27,6 +28,7 @@ from ostler.core.errors import BackendError, OstlerError
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import BackendContext, Session
 from ostler.core.sessions import Revert, SessionChange, SessionInfo, SessionStart, SetQueue, TakeTools
+from ostler.http.rate_limit import RateLimit
 from ostler.text.sanitise import sanitise
 from ostler.wire.client_frames import (
     ApprovalAnswer,
@@ -57,7 +59,7 @@ from ostler.wire.server_frames import (
 
 CANCEL_SECONDS = 8.0
 REVERT_SECONDS = 5.0
-MAX_TURN_BYTES = 256 * 1024 * 1024
+NOTICES_PER_MINUTE = 60
 _IN_TURN = (e.TextDelta, e.ThoughtDelta, e.MessageSnapshot, e.MessageDone, e.ToolCalled, e.ToolFinished)
 _FATAL_ERRORS = ("model_unavailable", "busy", "internal", "bad_message", "empty_message", "queue_full", "too_large")
 
@@ -74,9 +76,8 @@ class RemoteBackend:
         self._resumes = False
         self._model = plan.model
         self._reverted = asyncio.Event()
-        self._turn_bytes = 0  # of events since the local turn began
-        self._others = OtherTurns()
-        self._root = ""
+        self._traffic, self._notices = TrafficLimit(), RateLimit(NOTICES_PER_MINUTE)
+        self._others, self._root = OtherTurns(), ""
         self._interrupted: FollowedTurn | None = None  # the turn of an earlier process, until the session follows it
         self.context: BackendContext
         self._position: LogPosition
@@ -100,7 +101,7 @@ class RemoteBackend:
             session_id, self._model, self._resumes = chosen.id, chosen.model, chosen.resumes
             await restore_texts(self._server, self._plan, self._position)
             host = HostInfo(start.session_id, self._plan.host_name)  # only this session has the record of its calls
-            self._role = ToolRole(self._plan, host, self._capabilities.session_tools, context.emit)
+            self._role = ToolRole(self._plan, host, self._capabilities.session_tools, self._report)
             parts = (self._server.address, session_id, self._model, self._capabilities.model_names())
             self._info = RemoteInfo(*parts, self._role.describe, context.emit)
             self._workspace = self._plan.workspace()
@@ -115,7 +116,7 @@ class RemoteBackend:
             self._waiting = WaitingMessages(session_id, stream.send, self._make_message)
             questions = ServerQuestions(session_id, stream.send, context.ask)
             requests = HostRequests(self._send_as_host, self._calls.ran_here)
-            self._approvals = SharedApprovals(requests, OtherRequests(questions, stream.send, context.emit))
+            self._approvals = SharedApprovals(requests, OtherRequests(questions, stream.send, self._report))
             await stream.start()
         except BaseException:
             await self._server.aclose()
@@ -126,8 +127,10 @@ class RemoteBackend:
         turn, self._interrupted = self._interrupted, None
         if turn is None and prompt is None and self._turns.running is None:
             return e.TurnEnded("", "done")  # it ended while a turn of this side ran
-        self._turn_bytes = self._others.shown = 0
+        self._others.shown = 0
         self._calls.reset_limits()
+        if prompt is not None:
+            self._traffic.reset()
         stream = self._require_stream()
         if turn is None:
             message = None if prompt is None else self._make_message(prompt)
@@ -139,7 +142,7 @@ class RemoteBackend:
         if stream.error:
             turn.fail(stream.error)
         try:
-            return await turn.ended
+            return await asyncio.shield(turn.ended)
         except asyncio.CancelledError:
             await self._cancel(turn)
             raise
@@ -153,7 +156,7 @@ class RemoteBackend:
         if CHANGES[type(change)] == "local":
             return False
         if isinstance(change, SetQueue):
-            return await self._waiting.set(change.prompts)
+            return await self._waiting.set(change.prompts, change.withdrawn)
         try:
             if isinstance(change, TakeTools):
                 return await self._role.take_tools(self._require_stream())
@@ -227,6 +230,9 @@ class RemoteBackend:
         if turn := self._turns.followed:
             turn.fail(error)
 
+    def count_bytes(self, size: int) -> None:
+        self._traffic.count(size)
+
     def on_message(self, frame: ServerFrame) -> None:
         match frame:
             case ToolCancel(tool_call_id=call_id):
@@ -246,7 +252,6 @@ class RemoteBackend:
     async def handle_log(self, frame: ServerFrame) -> None:
         match frame:
             case EventMessage():
-                self._count_bytes(len(frame.event))
                 event = self._position.take(frame)
                 if event is not None:
                     await self._handle_event(event)
@@ -289,6 +294,10 @@ class RemoteBackend:
     async def _adopt(self, event: e.Event) -> None:
         if isinstance(event, _IN_TURN):
             await self._follow_running()
+        if isinstance(event, e.TextDelta | e.ThoughtDelta):
+            self._traffic.count_delta(len(event.text))
+        elif isinstance(event, e.MessageSnapshot | e.MessageDone):
+            self._traffic.end_reply()
         if self._turns.is_given_up and (not event.persisted or isinstance(event, e.MessageDone | e.ToolCalled)):
             return  # the local turn has ended with what was shown until then
         if isinstance(event, e.ToolCalled):
@@ -298,12 +307,6 @@ class RemoteBackend:
                 self._calls.announce(call)
         self._position.adopt(event, self._calls.ran_here)
 
-    def _count_bytes(self, size: int) -> None:
-        """Stop with a server whose log has no end: what it sends is stored and shown here."""
-        self._turn_bytes += size
-        if self._turn_bytes > MAX_TURN_BYTES:
-            raise ProtocolViolation(f"the server sent more than {MAX_TURN_BYTES >> 20} MiB of events in one turn")
-
     async def _on_turn_started(self, turn_id: str, prompt: Prompt) -> None:
         self._calls.begin_turn()
         is_ours = self._turns.on_started(turn_id, prompt.id)
@@ -312,12 +315,12 @@ class RemoteBackend:
         elif self._turns.followed is None:
             is_own = self._waiting.on_started(prompt.id)
             who, origin = ("", "person") if is_own else (prompt.who, "far_side")
-            await self._follow(msgspec.structs.replace(prompt, origin=origin, who=who, target=None))
+            await self._follow(msgspec.structs.replace(prompt, origin=origin, who=who, target=None, notes=()))
             self._position.follow(prompt.id, turn_id)
         elif is_ours:
             self._position.follow(prompt.id, turn_id)
         elif text := self._others.describe(prompt):
-            self.context.emit(e.Notice("info", text))
+            self.context.emit(e.Notice("info", text, quotes=True))
 
     async def _follow_running(self) -> None:
         """Follow a turn of which this process has not seen the start."""
@@ -364,7 +367,7 @@ class RemoteBackend:
             if error.code in _FATAL_ERRORS or error.client_message_id:
                 turn.fail(BackendError(text, code=error.code))
         elif error.code not in ("turn_failed", "draining", "unknown_message", "unknown_call", "host_taken", "not_host"):
-            self.context.emit(e.Notice("warning", text))
+            self._report(e.Notice("warning", text))
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -410,11 +413,12 @@ class RemoteBackend:
         stream = self._require_stream()
         if turn.message is None and not turn.turn_id:
             stream.send(CancelMessage(self._position.session_id))
-        if turn.unsent or not stream.is_connected or stream.error:
+        if turn.unsent or stream.error:
             return
-        await asyncio.wait([turn.ended], timeout=CANCEL_SECONDS)
+        if stream.is_connected:
+            await asyncio.wait([turn.ended], timeout=CANCEL_SECONDS)
         if not turn.ended.done():
-            text = "the server has not ended the turn; the request is repeated when it is connected"
+            text = "the server has not ended the turn; the request is repeated while this session is open"
             self.context.emit(e.Notice("warning", text))
 
     def _send_cancels(self) -> None:
@@ -435,6 +439,11 @@ class RemoteBackend:
         self._turns.on_snapshot(snapshot)
 
     # -- internals -------------------------------------------------------------------------------------------------
+
+    def _report(self, notice: e.Event) -> None:
+        """Show what a server can cause at any time; too many of them are dropped."""
+        if not self._notices.take():
+            self.context.emit(notice)
 
     def _require_stream(self) -> ServerStream:
         assert self._stream is not None, "the session is not open"

@@ -4,7 +4,17 @@ from collections.abc import Callable
 
 import msgspec
 
-from ostler.core.events import Event, MessageDone, RemoteCursor, ToolCalled, ToolFinished, TurnStarted, UnknownEvent
+from ostler.core.events import (
+    Event,
+    MessageDone,
+    MessageSnapshot,
+    PartialReply,
+    RemoteCursor,
+    ToolCalled,
+    ToolFinished,
+    TurnStarted,
+    UnknownEvent,
+)
 from ostler.core.message import CallPart, Message
 from ostler.core.protocols import BackendContext
 from ostler.core.tools import CallOrigin, ToolCall
@@ -102,6 +112,8 @@ class LogPosition:
             self.seq = message.seq
         if isinstance(event, UnknownEvent):
             return None
+        if isinstance(event, PartialReply) and event.restarts and not (event.text or event.thought):
+            return MessageSnapshot(event.message_id)  # the server, which was restarted, requests another reply
         if isinstance(event, MessageDone):
             if event.message.id in self._known_messages:
                 return None

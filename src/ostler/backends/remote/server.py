@@ -10,6 +10,7 @@ from ostler.http.client import HttpClient, HttpDocument
 from ostler.http.dialer import Dialer
 from ostler.http.url import ServerOrigin, match_url, origin_from_match, percent_encode, strip_secrets
 from ostler.text.sanitise import sanitise
+from ostler.wire.event_codec import encode_json
 from ostler.wire.frames import MAX_FRAME_BYTES
 from ostler.wire.frames_shared import PROTOCOL_VERSION, Frame, SessionSnapshot
 
@@ -202,7 +203,7 @@ class RemoteServer:
         headers = [*self._headers, ("accept", "application/json")]
         data = b""
         if body is not None:
-            data, headers = msgspec.json.encode(body), [*headers, ("content-type", "application/json")]
+            data, headers = encode_json(body), [*headers, ("content-type", "application/json")]
         target = percent_encode(f"{self.address.prefix}{path}")
         return await self._http.fetch(method, target, headers, data, timeout=_TIMEOUT, limit=_MAX_DOCUMENT)
 

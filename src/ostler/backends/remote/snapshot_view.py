@@ -29,6 +29,6 @@ def show_missing(resync: Resync, context: BackendContext, own_message_id: str, *
 def _show(message: SnapshotMessage, context: BackendContext, *, shows_prompts: bool) -> None:
     if message.role == "user" and shows_prompts:
         who = sanitise(message.who)[:100] or "earlier prompt"
-        context.emit(Notice("info", f"{who}: {message.content}"))
+        context.emit(Notice("info", f"{who}: {message.content}", quotes=True))
     elif message.role == "assistant" and message.content:
         context.emit(MessageDone(Message(message.id, (TextContent(message.content),))))

@@ -1,6 +1,7 @@
 """The connection to one session of a server: connects again after a cut, for ever, and continues where it was."""
 
 import asyncio
+import logging
 import random
 from collections import deque
 from contextlib import suppress
@@ -19,6 +20,7 @@ from ostler.wire.server_frames import (
     AssistantDone,
     ErrorMessage,
     EventMessage,
+    Heartbeat,
     MessageAccepted,
     Resync,
     ServerFrame,
@@ -40,6 +42,7 @@ STABLE_SECONDS = 10.0  # a connection that lasted this long begins with the shor
 _LOG_FRAMES = (EventMessage, ToolCallMessage, Resync, AssistantDone, AssistantDelta, MessageAccepted)
 _FINAL_STATUSES = (400, 401, 403, 404)
 _RESUMING_CODES = (CloseCode.NO_HELLO, CloseCode.RATE_LIMITED)
+log = logging.getLogger("ostler.remote")
 
 
 class ProtocolViolation(BackendError):
@@ -74,6 +77,9 @@ class StreamListener(Protocol):
 
     def on_stopped(self, error: OstlerError) -> None:
         """Called when the connection has ended for good."""
+
+    def count_bytes(self, size: int) -> None:
+        """Count a received message. Raises `ProtocolViolation` if there were too many."""
 
     def on_message(self, frame: ServerFrame) -> None:
         """Handle a message that is not part of the log."""
@@ -209,6 +215,9 @@ class ServerStream:
                 seconds = self._delay(attempt, error)
                 self._listener.on_disconnected(attempt, seconds, sanitise(str(error))[:300])
                 await asyncio.sleep(seconds)
+            except Exception as error:
+                self.stop(_unusable(error))
+                return
 
     async def _receive(self) -> None:
         websocket = self._websocket
@@ -216,6 +225,8 @@ class ServerStream:
         while True:
             data = await self._next_message(websocket)
             frame = self._decode(data)
+            if frame is not None and not isinstance(frame, Heartbeat):
+                self._listener.count_bytes(len(data))
             if isinstance(frame, _LOG_FRAMES):
                 await self._wait_for_space()
                 self._queue.append((frame, len(data)))
@@ -335,5 +346,14 @@ class ServerStream:
                     except OstlerError as error:  # the journal is full, or the server breaks the protocol
                         self.stop(error)
                         return
+                    except Exception as error:
+                        self.stop(_unusable(error))
+                        return
                 self._changed.clear()
                 await self._changed.wait()
+
+
+def _unusable(error: Exception) -> ProtocolViolation:
+    """Return the error for a message that is valid but cannot be stored or shown, such as one with a huge number."""
+    log.error("a message of the server cannot be used", exc_info=error)
+    return ProtocolViolation(f"a message of the server cannot be used: {sanitise(repr(error))[:200]}")

@@ -35,8 +35,14 @@ class WaitingMessages:
     def __contains__(self, message_id: object) -> bool:
         return message_id in self._messages
 
-    async def set(self, prompts: Sequence[Prompt]) -> bool:
-        """Make these the prompts of this side that wait. Return when the server has them. Raises `BackendError`."""
+    async def set(self, prompts: Sequence[Prompt], withdrawn: Sequence[str] = ()) -> bool:
+        """Make these the prompts of this side that wait, and withdraw those of other clients with the given ids.
+
+        Return when the server has them. Raises `BackendError`.
+        """
+        for message_id in withdrawn:
+            if not self._send(QueueWithdraw(message_id, self._session_id)):
+                raise BackendError("the server is not connected now, so the prompt still waits", code="disconnected")
         wanted = {prompt.id: prompt for prompt in prompts}
         for message_id in tuple(self._messages.keys() - wanted.keys()):
             del self._messages[message_id]

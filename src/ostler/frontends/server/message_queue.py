@@ -147,6 +147,5 @@ def make_prompt(message: UserMessageFrame, user: str) -> Prompt:
     if not blocks:
         text = (TextContent(message.content),) if message.content.strip() else ()
         blocks = (*text, *message.images)
-    if blocks and message.notes:
-        blocks = (TextContent("\n\n".join(message.notes)), *blocks)
-    return Prompt(message.client_message_id or os.urandom(8).hex(), blocks, target=message.target, who=user)
+    message_id = message.client_message_id or os.urandom(8).hex()
+    return Prompt(message_id, blocks, target=message.target, who=user, notes=message.notes)
