@@ -133,7 +133,7 @@ async def test_endless_requests_reach_a_limit(tmp_path):
         session = await open_session(server, tmp_path, [tool], max_rounds=3)
         _, ended = await run_turn(session, "go")
         await session.aclose()
-    assert (ended.reason, len(tool.runs)) == ("limit", 4)
+    assert (ended.reason, len(tool.runs)) == ("limit", 3)
 
 
 @pytest.mark.req("AZ-6")
