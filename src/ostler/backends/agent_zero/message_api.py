@@ -221,6 +221,7 @@ class MessageApiTransport:
         while True:
             response = await self._send(message)
             if response.status < 300:
+                await self._log.catch_up(self._context_id)
                 return response
             body = await response.read_rest(MAX_ERROR_BYTES, ERROR_BODY_SECONDS)
             text = error_text(body.decode("utf-8", "replace"), response.headers.get("content-type", "")).lower()
