@@ -741,6 +741,48 @@ async def test_tool_that_ran_on_another_machine_is_reported(tmp_path):
     assert len(warnings) == 1 and warnings[0].startswith("code_execution_remote") and "this-host" in warnings[0]
 
 
+async def test_tool_that_ran_here_is_shown_once_and_one_that_ran_elsewhere_is_shown_too(tmp_path):
+    (tmp_path / "a.txt").write_text("mine\n")
+
+    async def turn(server):
+        for text in ("a.txt 1 lines\n   1 | mine\n", "a.txt 1 lines\n   1 | of another machine\n"):
+            await server.event("tool_start", "", "A0: Using tool 'text_editor_remote'")
+            if "machine" not in text:
+                await server.operation("connector_file_op", "1", op="read", path="a.txt")
+            await server.event("tool_start", text, "A0: Using tool 'text_editor_remote'", seq=len(server.log) - 1)
+        await server.event("tool_start", "found", "A0: Using tool 'search_engine'", {"tool_name": "search_engine"})
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path)
+        events, _ = await run_turn(session, "hi")
+        await session.aclose()
+    results = [event.result.for_model for event in events if isinstance(event, ToolFinished)]
+    assert [[word for word in ("mine", "another machine", "found") if word in text] for text in results] == [
+        ["mine"],
+        ["another machine"],
+        ["found"],
+    ]
+
+
+async def test_steps_that_are_still_received_are_no_lines(tmp_path):
+    async def turn(server):
+        await server.event("status", "", "A0: Calling LLM...")
+        await server.event("status", "", "A0: Reasoning... ||", {"reasoning": "hm", "step": "Reasoning"}, seq=1)
+        await server.event("status", "{", "A0: Receiving...", seq=1)
+        await server.event("status", '{"thoughts"', "A0: Plan", {"thoughts": ["I plan"], "headline": "Plan"}, seq=1)
+        await server.event("status", "", "icon://timer Wait: 9 s", {"seconds": 9})
+        await server.event("status", "", "icon://timer Wait: 8 s", {"seconds": 9}, seq=2)
+        await server.event("status", "Docker is not running.")
+        await server.event("assistant_message", "Done.")
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path)
+        events, _ = await run_turn(session, "hi")
+        await session.aclose()
+    shown = [text for text in notices(events) if "may request" not in text]
+    assert shown == ["Agent Zero: Wait: 9 s", "Agent Zero: Docker is not running."]
+
+
 async def test_slow_approval_is_reported_and_the_repeated_request_gets_the_result(tmp_path, monkeypatch):
     """The server gives up after 30 seconds; what the user allows later must not run twice."""
     monkeypatch.setattr("ostler.backends.agent_zero.connector_operations.FILE_SECONDS", 0.2)

@@ -68,7 +68,7 @@ class LogView:
     def _show_line(self, item: ZeroLogItem) -> None:
         text = item.heading or item.content
         text = f"{item.heading}: {item.content}" if item.type == "error" and item.heading and item.content else text
-        if text and self._texts.get(item.no) != text:
+        if text and self._texts.get(item.no) != text and not (item.type == "status" and item.no in self._texts):
             self._texts[item.no] = text
             level = item.type if item.type in ("warning", "error") else "info"
             self._emit(Notice(level, server_notice(text)))  # type: ignore[arg-type]  # one of the levels
