@@ -218,6 +218,25 @@ async def test_what_the_server_did_is_shown_before_its_answer(tmp_path):
     assert [type(event) for event in shown[-2:]] == [ToolFinished, MessageDone]
 
 
+@pytest.mark.req("AZ-1")
+async def test_log_is_shown_in_the_first_turn_when_the_conversation_is_known(tmp_path):
+    answers = [zero_json({"context_id": "c", "response": json.dumps(REQUEST)})]
+    server = ScriptedZeroServer(answers)
+
+    async def work():
+        trace = "out of memory\n\nTraceback (most recent call last):\n  File x"
+        server.log = {"guid": "g", "items": [{"no": 1, "type": "error", "heading": "Error", "content": trace}]}
+
+    server.answers.append(ZeroAnswer([work, b'{"response": "two"}']))
+    server.log = {"guid": "g", "items": []}
+    async with server:
+        session = await open_session(server, tmp_path, [FakeTool("probe")])
+        events, ended = await run_turn(session, "first")
+        await session.aclose()
+    assert ended.reason == "done"
+    assert [event.text for event in events if isinstance(event, Notice)] == ["Agent Zero: Error: out of memory"]
+
+
 @pytest.mark.req("CL-9")
 async def test_cancelled_turn_tells_the_server_to_stop_and_says_so(tmp_path):
     forever = asyncio.Event()

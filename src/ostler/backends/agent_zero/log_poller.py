@@ -37,6 +37,11 @@ class LogPoller:
             await self._poll(context_id, report=False)
         self._polling = asyncio.ensure_future(self._poll_repeatedly(context_id))
 
+    async def begin_late(self, context_id: str) -> None:
+        """Start to poll if the conversation was not known at the beginning of the turn."""
+        if self._polling is None:
+            await self.begin(context_id)
+
     async def catch_up(self, context_id: str) -> None:
         """Report the changes until now, before an answer that has arrived is shown; then go on."""
         if self._polling is not None and context_id:

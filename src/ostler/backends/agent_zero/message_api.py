@@ -162,6 +162,7 @@ class MessageApiTransport:
             self._listener.on_notice("tool results are not sent (connection.send_tool_results is false)")
             return
         self._rounds += 1
+        await self._log.begin_late(self._context_id)
         await self._exchange(ZeroMessage("\n".join(result.to_message() for result in results)))
 
     async def _events(self, message: ZeroMessage) -> AsyncGenerator[ZeroEvent, None]:

@@ -85,6 +85,10 @@ def error_text(body: str, content_type: str = "") -> str:
         text = title[1] if title else _TAGS.sub(" ", body)
     else:
         text = value if isinstance(value, str) else body
-    if _TRACEBACK in text:  # the real server puts the message before it
-        text = text.partition(_TRACEBACK)[0].strip() or text.strip().rpartition("\n")[2]
-    return " ".join(text.split())[:_MAX_ERROR]
+    return " ".join(without_traceback(text).split())[:_MAX_ERROR]
+
+
+def without_traceback(text: str) -> str:
+    """Return the message of an error that has a traceback: what is before it, as in real servers, or its last line."""
+    before, found, _ = text.partition(_TRACEBACK)
+    return before.strip() or text.strip().rpartition("\n")[2] if found else text
