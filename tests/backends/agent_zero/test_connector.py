@@ -517,6 +517,22 @@ async def test_commands_and_options_of_the_connector(tmp_path):
     assert routes[7:10] == ["chat_create", *settings]
 
 
+async def test_default_profile_is_used_from_the_next_conversation_on(tmp_path):
+    from ostler.core.sessions import SetOption
+
+    async with ConnectorDouble(hello, hello) as server:
+        session = await open_session(server, tmp_path)
+        await run_turn(session, "hi")
+        assert await session.apply(SetOption("agent_profile", "coder"))
+        assert await session.apply(SetOption("agent_profile", ""))
+        assert any("from the next conversation on" in text for text in notices(session.events()))
+        assert "" in [option.value for option in session.info.options if option.id == "agent_profile"]
+        await run_turn(session, "/terminate")
+        await run_turn(session, "new")
+        await session.aclose()
+    assert [body["agent_profile"] for route, body in server.posts if route == "agent_profile_set"] == ["coder"]
+
+
 async def answer(server):
     await server.event("assistant_message", "Done.")
 
