@@ -60,3 +60,17 @@ async def test_git_that_takes_too_long_is_named(folder, tmp_path, monkeypatch):
     assert "git_status: unknown, because git took longer than 0.05 s\n" in first.text
     assert "a.txt (0B)" in first.text
     assert first == second
+
+
+async def test_git_that_fails_once_is_no_change_of_the_workspace(folder, monkeypatch):
+    (folder / "a.txt").touch()
+    shown = await describe(folder, monkeypatch, 0)
+    broken = await describe(folder, monkeypatch, 1e-9)
+    subprocess.run(["git", "-C", str(folder), "add", "a.txt"], check=True)
+    staged = await describe(folder, monkeypatch, 0)
+    (folder / "a.txt").write_text("changed")
+    changed = await describe(folder, monkeypatch, 1e-9)
+    assert "git_status: unknown" in broken.text and "git_status: unknown" in changed.text
+    assert broken.is_known(shown.signature) and shown.is_known(broken.signature)
+    assert not staged.is_known(shown.signature)
+    assert not changed.is_known(shown.signature) and not shown.is_known("")

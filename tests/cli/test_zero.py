@@ -78,7 +78,8 @@ def test_login_uses_the_server_of_the_named_workspace(ostler):
     project = ostler.home / "project"
     (project / ".ostler").mkdir(parents=True)
     (project / ".ostler" / "config.json").write_text('{"connection": {"api_url": "http://server.test:5000"}}')
-    assert ostler("zero", "login", "--cwd", project, stdin="key\n").code == 2  # a project may not name the server
+    outcome = ostler("zero", "login", "--cwd", project, stdin="key\n")
+    assert outcome.code == 2 and "this project names one: review its settings with `ostler trust`" in outcome.stderr
     assert ostler("trust", "--yes", "--cwd", project).code == 0
     assert ostler("zero", "login", "--cwd", project, stdin="key\n").code == 0
     env = {"AGENTZERO_WORKSPACE_ROOT": str(project)}
@@ -89,6 +90,12 @@ def test_login_uses_the_server_of_the_named_workspace(ostler):
     assert stored(ostler, "agent_zero", "server.test:5000") is None
     outcome = ostler("zero", "login", "--user", "--cwd", project)
     assert outcome.code == 2
+
+
+@pytest.mark.parametrize("url", ["ftp://server.test/", "http://server.test:70000/"])
+def test_address_that_cannot_be_used_is_named_with_its_setting(ostler, url):
+    outcome = ostler("zero", "run", "hi", env={"AGENTZERO_API_URL": url})
+    assert outcome.code == 2 and outcome.stderr.startswith("ostler: connection.api_url: ")
 
 
 def test_folder_of_the_variable_must_exist(ostler):

@@ -9,7 +9,7 @@ from ostler.backends.scripted import ScriptedBackend
 from ostler.core.events import TurnEnded
 from ostler.core.permission import CONFIRMED, QuestionReply
 from ostler.core.prompt import Prompt, TextContent
-from ostler.core.sessions import SessionInfo
+from ostler.core.sessions import SessionInfo, SlashCommand
 from ostler.interaction.dispatcher import CommandDispatcher
 from ostler.interaction.results import ShowLines
 from ostler.interaction.services import BuiltPrompt
@@ -76,8 +76,9 @@ class Turns:
 async def make_client(tmp_path):
     opened = []
 
-    async def make(turns, services=None, can_steer=True):
-        backend = ScriptedBackend([turns] * 3, SessionInfo("scripted", can_steer=can_steer))
+    async def make(turns, services=None, can_steer=True, commands=()):
+        info = SessionInfo("scripted", can_steer=can_steer, commands=tuple(SlashCommand(name) for name in commands))
+        backend = ScriptedBackend([turns] * 3, info)
         session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
         client = Client(session, services)
         client.backend = backend
@@ -104,6 +105,16 @@ async def test_prompt_starts_a_turn_and_the_next_one_waits(make_client):
     assert client.turns.drain() == "second"
     assert set(client.input.notices) == {"typed-1", "typed-2"}
     turns.released.set()
+
+
+async def test_command_of_the_backend_is_shown_once_by_its_turn(make_client):
+    client = await make_client(Turns(), commands=["nudge", "help"])
+    await client.input.submit("/nudge")
+    assert (await client.view.results.get()).prompt.text == "/nudge"
+    assert client.view.shown("echo") == []
+    await client.input.submit("/help")
+    await client.view.results.get()
+    assert client.view.shown("echo") == [["/help"]]
 
 
 async def test_slash_command_result_goes_to_the_view(make_client):

@@ -2,6 +2,8 @@
 
 `OSTLER_A0_CONNECTOR` is the path of a checkout of agent0ai/a0-connector, whose dependencies pip installs into
 `OSTLER_INTEROP`. `OSTLER_A0_SERVER` is the URL of a running Agent Zero server, whose key is in `AGENTZERO_API_KEY`.
+`OSTLER_A0_SOURCE` is a checkout of agent0ai/agent-zero, which is run by `OSTLER_A0_PYTHON`, a Python 3.12 with what
+the server's requirements.txt names, except for what `zero_server_process.py` replaces.
 """
 
 import asyncio
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from installer import installed_python_packages
+from real_zero_server import KEY, RealZeroServer
 from tests.backends.agent_zero.connector_double import ConnectorDouble
 from tests.backends.agent_zero.test_connector import open_session, run_turn
 
@@ -114,3 +117,76 @@ def test_real_server_answers(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "pong" in done.stdout.lower()
+
+
+def zero_run(server, folder, *arguments, shell=False):
+    """Run one prompt with a real server and return the process."""
+    home = folder.parent / "home"
+    home.mkdir(exist_ok=True)
+    (home / "config.json").write_text(json.dumps({"security": {"allow_shell": shell}}))
+    env = {**os.environ, "AGENTZERO_API_URL": server.url, "AGENTZERO_API_KEY": KEY, "OSTLER_HOME": str(home)}
+    command = [sys.executable, "-m", "ostler", "zero", "run", *arguments]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def real_server(tmp_path_factory):
+    source, python = os.environ.get("OSTLER_A0_SOURCE", ""), os.environ.get("OSTLER_A0_PYTHON", "python3.12")
+    if not source:
+        pytest.skip("OSTLER_A0_SOURCE is not set")
+    with RealZeroServer(source, python, tmp_path_factory.mktemp("zero")) as server:
+        yield server
+
+
+@pytest.mark.slow
+@pytest.mark.req("AZ-1", "AZ-2")
+def test_real_server_keeps_a_conversation_and_its_errors_are_shown(real_server, tmp_path):
+    folder = make_folder(tmp_path / "workspace")
+    real_server.model.steps = [("response", {"text": "pong"}), ("response", {"text": "again"})]
+    assert "pong" in zero_run(real_server, folder, "ping").stdout
+    assert "again" in zero_run(real_server, folder, "--continue", "and now?").stdout
+    assert "ping" in str(real_server.model.seen) and "[AZ_CONTEXT v1]" in str(real_server.model.seen)
+
+
+@pytest.mark.slow
+@pytest.mark.req("AZ-3")
+def test_real_server_requests_a_tool_in_its_answer(real_server, tmp_path):
+    if real_server.has_connector:
+        pytest.skip("the server has the connector")
+    folder = make_folder(tmp_path / "workspace")
+    request = {"type": "tool_request", "tool_name": "read_file", "command": "c", "reason": "r"}
+    real_server.model.steps = [
+        ("response", {"text": f"I need it.\n```json\n{json.dumps({**request, 'payload': {'path': 'a.txt'}})}\n```"}),
+        ("response", {"text": "thanks"}),
+    ]
+    done = zero_run(real_server, folder, "read a.txt")
+    assert done.returncode == 0 and "thanks" in done.stdout, done.stderr
+    assert "three" in real_server.model.seen[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.req("AZ-7")
+def test_real_server_runs_its_remote_tools_here(real_server, tmp_path):
+    if not real_server.has_connector:
+        pytest.skip("the server has no connector")
+    folder = make_folder(tmp_path / "workspace")
+    files, commands = "text_editor_remote", "code_execution_remote"
+    real_server.model.steps = [
+        (files, {"action": "read", "path": "a.txt"}),
+        (files, {"action": "patch", "path": "a.txt", "edits": [{"from": 1, "to": 1, "content": "ONE\n"}]}),
+        (files, {"action": "patch", "path": "a.txt", "old_text": "two", "new_text": "TWO"}),
+        (files, {"action": "write", "path": "new/b.txt", "content": "x\n"}),
+        (files, {"action": "read", "path": "/etc/passwd"}),
+        (commands, {"runtime": "terminal", "session": 0, "code": "X=5; cat a.txt"}),
+        (commands, {"runtime": "python", "session": 1, "code": "print(6 * 7)"}),
+        (commands, {"runtime": "terminal", "session": 0, "code": "echo [$X]"}),
+        ("response", {"text": "all done"}),
+    ]
+    first = len(real_server.model.seen)
+    done = zero_run(real_server, folder, "--write", "work", shell=True)
+    assert done.returncode == 4 and "all done" in done.stdout, done.stdout + done.stderr  # one was denied
+    assert (folder / "a.txt").read_text() == "ONE\nTWO\nthree\n" and (folder / "new/b.txt").read_text() == "x\n"
+    results = real_server.model.seen[first + 1 :]
+    parts = ("2 | two", "updated", "updated", "created", "Denied", "TWO", "42", "[5]")
+    assert [part in text for part, text in zip(parts, results, strict=True)] == [True] * len(parts)
+    assert "on the server" not in done.stdout

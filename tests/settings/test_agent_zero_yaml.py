@@ -82,6 +82,26 @@ def test_unsupported_settings_are_reported_and_wrong_ones_ignored(folders):
     assert not settings.problems
 
 
+@pytest.mark.req("AZ-5")
+def test_a_wrong_item_does_not_switch_off_the_others_of_its_list(folders):
+    text = (
+        'context: {redact_patterns: ["(", "acme-[0-9]+"]}\nsecurity: {blacklist_patterns: [7, rm], allow_shell: false}'
+    )
+    settings = load_in(folders, user=text)
+    assert settings.config.context.redact_patterns == ("acme-[0-9]+",)
+    assert settings.for_agent_zero().config.security.blacklist_patterns == ("(?i)rm",)
+    assert [note.partition("config.yaml: ")[2].partition(": ")[0] for note in settings.zero_notes] == [
+        "context.redact_patterns is ignored",
+        "security.blacklist_patterns is ignored",
+    ]
+
+
+def test_many_unknown_settings_give_few_messages(folders):
+    settings = load_in(folders, user=FULL + "".join(f"key{number}: 1\n" for number in range(3000)))
+    assert len(settings.zero_notes) == 21
+    assert settings.zero_notes[-1].endswith("2983 more settings are ignored")
+
+
 def test_variable_and_own_config_override_the_file(folders):
     own = '{"connection": {"lifetime_hours": 6, "stream_mode": "jsonl"}}'
     variables = {"AGENTZERO_LIFETIME_HOURS": "7", "AGENTZERO_ALLOW_SHELL": "false"}
@@ -101,6 +121,7 @@ def test_file_of_the_workspace_restricts_at_once_and_widens_only_with_trust(fold
     assert len(security.blacklist_patterns) == 2
     pending = {setting.key for setting in settings.pending_trust}
     assert {"connection.api_url", "connection.api_key", "connection.security", "context.mode"} <= pending
+    assert (settings.config.context.redact_keys, settings.config.context.max_bytes) == (("shoe_size",), 999)
     trusted = load_in(folders, project=FULL, trusted=True)
     assert trusted.config.connection.api_url == "http://zero.example/api_message"
     assert trusted.for_agent_zero().config.security.allow_shell is True

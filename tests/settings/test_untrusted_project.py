@@ -22,6 +22,7 @@ USER = {
     "limits": {"steps": 50, "cost": 2.5},
     "agent": {"helper": {"max_steps": 10, "tools": {"bash": False}, "disable": True}},
     "security": {"blacklist_patterns": ["curl*"], "delete": "ask", "whitelist": ["ls"]},
+    "context": {"redact_keys": ["badge"], "max_files": 50},
 }
 
 EXTENDING: list[tuple[str, dict[str, Any]]] = [
@@ -71,6 +72,10 @@ EXTENDING: list[tuple[str, dict[str, Any]]] = [
     ("mcp_servers", {"mcp_servers": [{"name": "evil", "command": "evil"}]}),
     ("connection.api_url", {"connection": {"api_url": "https://evil"}}),
     ("context.redact_keys", {"context": {"redact_keys": []}}),
+    ("context.max_files", {"context": {"max_files": 51}}),
+    ("context.enabled", {"context": {"enabled": True}}),
+    ("context.preview_files", {"context": {"preview_files": [".env"]}}),
+    ("context.mode", {"context": {"mode": "always"}}),
     ("server.bind", {"server": {"bind": "0.0.0.0:1"}}),
     ("session.path", {"session": {"path": "/tmp/x"}}),
     ("session.keep_days", {"session": {"keep_days": 1}}),
@@ -136,6 +141,12 @@ RESTRICTING: list[tuple[str, object, dict[str, Any]]] = [
     ("instructions", ("docs/a.md", "rules/*.md"), {"instructions": ["docs/a.md", "rules/*.md"]}),
     ("skills.paths", ("skills",), {"skills": {"paths": ["skills"]}}),
     ("ui.theme", "dark", {"ui": {"theme": "dark"}}),
+    ("context.redact_keys", ("badge", "shoe"), {"context": {"redact_keys": ["shoe"]}}),
+    ("context.redact_patterns", ("id-[0-9]+",), {"context": {"redact_patterns": ["id-[0-9]+"]}}),
+    ("context.ignore_dirs", ("vendor",), {"context": {"ignore_dirs": ["vendor"]}}),
+    ("context.include_git", False, {"context": {"include_git": False}}),
+    ("context.enabled", False, {"context": {"enabled": False}}),
+    ("context.max_files", 49, {"context": {"max_files": 49}}),
     ("compaction.auto", False, {"compaction": {"auto": False}}),
 ]
 

@@ -113,6 +113,11 @@ def problems(text: str, *, strict: bool = False) -> list[str]:
             "1:35 security.danger_patterns[0] is not a regular expression (missing ), unterminated subpattern at"
             " position 7); write .* for any text (error)",
         ),
+        (
+            '{"context": {"redact_patterns": ["id-[0-9]+", "(a)\\\\1"]}}',
+            "1:47 context.redact_patterns[1] is not a regular expression in the syntax of RE2, which has no lookaheads"
+            " and backreferences (error)",
+        ),
         ('{"\\u001b[31m": 1}', '1:2 ["\\u001b[31m"] is not a known key (warning)'),
     ],
 )

@@ -27,7 +27,7 @@ from ostler.rendering.style import Styler, is_colour_enabled, terminal_columns
 from ostler.settings.run_options import RunOptions
 from ostler.text.stderr import notify
 
-UNATTENDED_HINT = "select the agent with --agent, or use the chat, which asks you"
+UNATTENDED_HINT = "use the chat, which asks you; an agent can also be selected with --agent"
 
 if TYPE_CHECKING:
     from ostler.frontends.headless.answer_validation import AnswerValidator

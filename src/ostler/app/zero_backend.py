@@ -32,7 +32,6 @@ from ostler.settings.effective import Settings
 from ostler.settings.home import find_home
 from ostler.settings.references import fill_references
 from ostler.settings.run_options import RunOptions
-from ostler.settings.schema_services import ConnectionConfig
 from ostler.tools.bash import BashTool
 from ostler.tools.host import LocalToolHost
 from ostler.tools.protocol.connector_files import ConnectorPatchTool, ConnectorReadTool, ConnectorWriteTool
@@ -88,7 +87,7 @@ class ZeroParts:
         options: RunOptions,
     ) -> None:
         connection = project.settings.config.connection
-        origin, path = server_location(connection)
+        origin, path = server_location(project.settings)
         allow_shell = project.settings.config.security.allow_shell is True
         limits = _turn_limits(project.settings, options)
         host = host_name()
@@ -206,17 +205,18 @@ async def _message_api(
     )
 
 
-def server_location(connection: ConnectionConfig) -> tuple[ServerOrigin, str]:
+def server_location(settings: Settings) -> tuple[ServerOrigin, str]:
     """Return the server and the path of its message route. Raises `UsageError` if none is configured."""
+    connection = settings.config.connection
     if connection.api_url:
         return parse_server_url(connection.api_url, connection.path)
     if connection.host:
         port = f":{connection.port}" if connection.port else ""
         return parse_server_url(f"{connection.host}{port}", connection.path)
-    raise UsageError(
-        "no Agent Zero server is configured",
-        hint="set AGENTZERO_API_URL, or connection.api_url in the config, e.g. http://localhost:50001/api_message",
-    )
+    hint = "set AGENTZERO_API_URL, or connection.api_url in the config, e.g. http://localhost:50001/api_message"
+    if any(setting.key in ("connection.api_url", "connection.host") for setting in settings.pending_trust):
+        hint = "this project names one: review its settings with `ostler trust`, or set AGENTZERO_API_URL"
+    raise UsageError("no Agent Zero server is configured", hint=hint)
 
 
 def find_api_key(settings: Settings, origin: ServerOrigin) -> str:

@@ -108,7 +108,7 @@ def _change_key(name: str, arguments: list[str]) -> int:
     from ostler.knowledge.trusted_settings import load_settings
     from ostler.settings.project_paths import workspace_path
 
-    origin, _ = server_location(load_settings(workspace_path(args.cwd)).config.connection)
+    origin, _ = server_location(load_settings(workspace_path(args.cwd)))
     if name == "logout":
         return delete_key(origin.address)
     return store_login(origin.address, args.user) if args.user else store_key(origin.address)

@@ -71,10 +71,15 @@ class CommandDispatcher:
             if rest and not command.hint:
                 raise UsageError(f"/{name} takes no arguments", hint=f"run /{name} alone")
             return await command.handler(self)(rest)
-        if name in (command.name for command in self._session.info.commands):  # the backend expands it itself
+        if self.is_prompt(name):
             return StartTurn(Prompt(self._new_id(), (TextContent(f"/{name} {rest}".rstrip()),)))
         built = await self._services.expand(name, rest, self._session.call, self._source())
         return StartTurn(built.prompt, tuple(built.notices)) if built else show_lines(await self._unknown_message(name))
+
+    def is_prompt(self, name: str) -> bool:
+        """Return whether a command becomes a prompt as it was typed, because the backend expands it itself."""
+        is_builtin = ALIASES.get(name, name) in COMMANDS
+        return not is_builtin and any(name == command.name for command in self._session.info.commands)
 
     async def _unknown_message(self, name: str) -> str:
         external = [command.name for command in await self.external_commands()]

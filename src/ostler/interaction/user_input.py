@@ -144,7 +144,8 @@ class UserInput:
 
     def _start_command(self, name: str, rest: str) -> None:
         """Run a command in its own task, so that keys are handled meanwhile."""
-        self._view.echo(f"/{name} {rest}".rstrip())
+        if not self._commands.is_prompt(name):  # its turn shows it
+            self._view.echo(f"/{name} {rest}".rstrip())
         if requires_idle(name) and self._turns.may_change_files:
             self._view.show_notice([self._busy_hint])
         else:

@@ -15,6 +15,7 @@ from ostler.settings.validate import ValidatedConfig, validate
 
 MAX_BYTES = 128 * 1024
 _MAX_DEPTH = 12
+_MAX_MESSAGES = 20
 _MAX_BRACKETS = 500  # with more, the YAML parser takes quadratic time
 _OWN_KEYS: Mapping[str, tuple[str, ...]] = {
     "connection": ("api_url", "api_key", "ui_url", "dashboard_url", "lifetime_hours", "send_tool_results", "use_mock"),
@@ -63,15 +64,19 @@ def _convert(value: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         if (hint := _hint(path)) is not None:
             messages.append(f"{name} is not supported ({hint})")
             continue
-        target, nested = _target(path, setting)
-        for step in reversed(target):
-            nested = {step: nested}
-        validated = validate(nested)
-        if validated.violations:
-            messages.append(f"{name} is ignored: {validated.violations[0].message}")
-        else:
-            _merge(config, validated.value)
+        target, converted = _target(path, setting)
+        # A wrong item must not switch off the others of its list.
+        for nested in [[item] for item in converted] if isinstance(converted, list) and converted else [converted]:
+            for step in reversed(target):
+                nested = {step: nested}
+            validated = validate(nested)
+            if validated.violations:
+                messages.append(f"{name} is ignored: {validated.violations[0].message}")
+            else:
+                _merge(config, validated.value)
     _apply_profile(value, config)
+    if len(messages) > _MAX_MESSAGES:
+        messages[_MAX_MESSAGES:] = [f"{len(messages) - _MAX_MESSAGES} more settings are ignored"]
     return config, messages
 
 
@@ -117,6 +122,8 @@ def _merge(config: dict[str, Any], more: Mapping[str, Any]) -> None:
     for key, value in more.items():
         if isinstance(value, dict) and isinstance(config.get(key), dict):
             _merge(config[key], value)
+        elif isinstance(value, list) and isinstance(config.get(key), list):
+            config[key] = [*config[key], *value]
         else:
             config[key] = value
 

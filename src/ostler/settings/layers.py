@@ -12,7 +12,13 @@ from ostler.settings.validate import SchemaViolation, ValidatedConfig
 LayerName = Literal["global", "project", "explicit", "environment", "flags"]
 
 # Lists that are concatenated over all layers, so that no layer can remove what another one denies.
-_APPENDED_LISTS = frozenset({("instructions",), ("security", "blacklist_patterns"), ("security", "danger_patterns")})
+_APPENDED_LISTS = frozenset(
+    {
+        ("instructions",),
+        *(("security", name) for name in ("blacklist_patterns", "danger_patterns")),
+        *(("context", name) for name in ("redact_keys", "redact_patterns", "ignore_dirs")),
+    }
+)
 
 
 class Layer:

@@ -210,9 +210,9 @@ class ContextConfig(ConfigSection, frozen=True):
     include_tools: Whether to send the list of tools.
     preview_files: Files to preview.
     max_preview_bytes: Maximum number of bytes of one preview.
-    redact_keys: Names of further keys whose values are masked as secrets.
-    redact_patterns: Regular expressions whose matches are masked as secrets.
-    ignore_dirs: Folders to omit.
+    redact_keys: Names of further keys whose values are masked as secrets; all config files add to them.
+    redact_patterns: Regular expressions (RE2) whose matches are masked as secrets; all config files add to them.
+    ignore_dirs: Folders to omit; all config files add to them.
     """
 
     enabled: bool = True

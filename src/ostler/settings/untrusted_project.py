@@ -18,7 +18,6 @@ _PENDING_SECTIONS: Mapping[str, str] = {
     "provider": _SENDS_AWAY,
     "providers": _SENDS_AWAY,
     "connection": _SENDS_AWAY,
-    "context": _SENDS_AWAY,
     "server": _SENDS_AWAY,
     "hooks": _RUNS_CODE,
     "validation": _RUNS_CODE,
@@ -60,6 +59,7 @@ def restrict_untrusted(value: Mapping[str, Any], user_config: Config) -> tuple[d
         "instructions": lambda value: untrusted.filter_paths(("instructions",), value),
         "skills": lambda value: {"paths": untrusted.filter_paths(("skills", "paths"), value.get("paths", []))},
         "limits": untrusted.limits,
+        "context": untrusted.context,
         "ui": untrusted.ui,
     }
     effective: dict[str, Any] = {}
@@ -179,6 +179,14 @@ class _UntrustedFilter:
             return own is None or value <= own
 
         return self.filter_members(("limits",), section, passes, _WIDENS)
+
+    def context(self, section: Mapping[str, Any]) -> dict[str, Any]:
+        def passes(key: str, value: Any) -> bool:
+            if key.startswith("max_"):
+                return bool(value <= getattr(self.user_config.context, key))
+            return value is False or (key in ("redact_keys", "redact_patterns", "ignore_dirs") and bool(value))
+
+        return self.filter_members(("context",), section, passes, _WIDENS)
 
     def ui(self, section: Mapping[str, Any]) -> dict[str, Any]:
         # A project could otherwise choose the key that approves a request.

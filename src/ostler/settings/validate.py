@@ -151,7 +151,7 @@ class _Validator:
 
 
 def _invalid_patterns(config: Mapping[str, Any]) -> Iterator[SchemaViolation]:
-    """Yield the shell patterns that are not regular expressions, for example because they are wildcards."""
+    """Yield the patterns that are not regular expressions, for example because they are wildcards."""
     import re
 
     security = config.get("security", {})
@@ -162,6 +162,14 @@ def _invalid_patterns(config: Mapping[str, Any]) -> Iterator[SchemaViolation]:
             except (re.error, RecursionError, OverflowError) as error:
                 message = f"is not a regular expression ({error}); write .* for any text"
                 yield SchemaViolation(("security", key, number), message)
+    for number, pattern in enumerate(config.get("context", {}).get("redact_patterns", ())):
+        from ostler.text.redact import compile_pattern
+
+        try:
+            compile_pattern(pattern)
+        except ValueError:
+            message = "is not a regular expression in the syntax of RE2, which has no lookaheads and backreferences"
+            yield SchemaViolation(("context", "redact_patterns", number), message)
 
 
 def _find_repeated_profiles(config: Mapping[str, Any]) -> Iterator[SchemaViolation]:

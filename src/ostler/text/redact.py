@@ -36,7 +36,7 @@ class Redactor:
         self, keys: Sequence[str] = DEFAULT_KEYS, patterns: Sequence[str] = (), known_values: Sequence[str] = ()
     ) -> None:
         self._names = SecretNames(keys)
-        self._patterns = [_compile(pattern) for pattern in patterns]
+        self._patterns = [compile_pattern(pattern) for pattern in patterns]
         self._known_forms = _encoded_forms(known_values)
 
     def redact(self, text: str) -> str:
@@ -79,7 +79,8 @@ class Redactor:
         return spans
 
 
-def _compile(pattern: str) -> Any:
+def compile_pattern(pattern: str) -> Any:
+    """Compile a pattern in the syntax of RE2, which takes linear time. Raises `ValueError` if it is invalid."""
     import re2
 
     options = re2.Options()

@@ -295,6 +295,8 @@ class ConnectorDouble:
             self._log_message(body)
             self.posts[-1] = (route, {**body, "done": True})
             return JSONResponse({"context_id": self.context_id, "status": "completed", "response": await self._play()})
+        if route == "agent_profile_set" and not body.get("agent_profile"):
+            return Response("Missing agent_profile", status_code=400)
         if route == "nudge":
             self._spawn(self._play())
         answer = self._answers(body).get(route, {"ok": True})

@@ -26,7 +26,7 @@ def make_backend(url, key="", **settings):
 
     async def probe(start, listener):
         server = ZeroServer(origin, path, key)
-        return MessageApiTransport(server, MessageApiSettings(poll_seconds=0.01, **settings), start, listener)
+        return MessageApiTransport(server, MessageApiSettings(**{"poll_seconds": 0.01, **settings}), start, listener)
 
     return AgentZeroBackend(ZeroPlan(origin.address, "this-host"), [probe])
 
@@ -133,7 +133,7 @@ async def test_endless_requests_reach_a_limit(tmp_path):
         session = await open_session(server, tmp_path, [tool], max_rounds=3)
         _, ended = await run_turn(session, "go")
         await session.aclose()
-    assert (ended.reason, len(tool.runs)) == ("limit", 4)
+    assert (ended.reason, len(tool.runs)) == ("limit", 3)
 
 
 @pytest.mark.req("AZ-6")
@@ -197,6 +197,44 @@ async def test_log_is_shown_from_the_second_turn_on_and_items_are_replaced(tmp_p
         if isinstance(part, ThoughtPart)
     ]
     assert thoughts == ["I plan"]
+
+
+@pytest.mark.req("AZ-1")
+async def test_what_the_server_did_is_shown_before_its_answer(tmp_path):
+    """Also if the answer arrives before the log is polled again."""
+    server = ScriptedZeroServer([zero_reply("one")])
+
+    async def work():
+        server.log = {"guid": "g", "items": [{"no": 1, "type": "code_exe", "heading": "run", "content": "line"}]}
+
+    server.answers.append(ZeroAnswer([work, b'{"response": "two"}']))
+    server.log = {"guid": "g", "items": []}
+    async with server:
+        session = await open_session(server, tmp_path, poll_seconds=600)
+        await run_turn(session, "first")
+        events, _ = await run_turn(session, "second")
+        await session.aclose()
+    shown = [event for event in events if isinstance(event, ToolFinished | MessageDone)]
+    assert [type(event) for event in shown[-2:]] == [ToolFinished, MessageDone]
+
+
+@pytest.mark.req("AZ-1")
+async def test_log_is_shown_in_the_first_turn_when_the_conversation_is_known(tmp_path):
+    answers = [zero_json({"context_id": "c", "response": json.dumps(REQUEST)})]
+    server = ScriptedZeroServer(answers)
+
+    async def work():
+        trace = "out of memory\n\nTraceback (most recent call last):\n  File x"
+        server.log = {"guid": "g", "items": [{"no": 1, "type": "error", "heading": "Error", "content": trace}]}
+
+    server.answers.append(ZeroAnswer([work, b'{"response": "two"}']))
+    server.log = {"guid": "g", "items": []}
+    async with server:
+        session = await open_session(server, tmp_path, [FakeTool("probe")])
+        events, ended = await run_turn(session, "first")
+        await session.aclose()
+    assert ended.reason == "done"
+    assert [event.text for event in events if isinstance(event, Notice)] == ["Agent Zero: Error: out of memory"]
 
 
 @pytest.mark.req("CL-9")

@@ -406,7 +406,7 @@ async def test_socket_that_a_proxy_does_not_forward_is_named(has_key, tmp_path):
         await session.aclose()
     assert ended.reason == "failed"
     if has_key:
-        assert any("the connector is not used" in text and "proxy" in text for text in notices(events))
+        assert [text.count("proxy") for text in notices(events) if "the connector is not used" in text] == [1]
     else:
         assert "/socket.io/" in ended.fault.message and "proxy" in ended.fault.hint
 
@@ -515,6 +515,22 @@ async def test_commands_and_options_of_the_connector(tmp_path):
     settings = ["agent_profile_set", "model_switcher"]
     assert routes[:7] == ["chat_create", "token_status", *settings, "token_status", "compact_chat", "chat_delete"]
     assert routes[7:10] == ["chat_create", *settings]
+
+
+async def test_default_profile_is_used_from_the_next_conversation_on(tmp_path):
+    from ostler.core.sessions import SetOption
+
+    async with ConnectorDouble(hello, hello) as server:
+        session = await open_session(server, tmp_path)
+        await run_turn(session, "hi")
+        assert await session.apply(SetOption("agent_profile", "coder"))
+        assert await session.apply(SetOption("agent_profile", ""))
+        assert any("from the next conversation on" in text for text in notices(session.events()))
+        assert "" in [option.value for option in session.info.options if option.id == "agent_profile"]
+        await run_turn(session, "/terminate")
+        await run_turn(session, "new")
+        await session.aclose()
+    assert [body["agent_profile"] for route, body in server.posts if route == "agent_profile_set"] == ["coder"]
 
 
 async def answer(server):
@@ -739,6 +755,48 @@ async def test_tool_that_ran_on_another_machine_is_reported(tmp_path):
         await session.aclose()
     warnings = [text for text in notices(events) if "another machine" in text]
     assert len(warnings) == 1 and warnings[0].startswith("code_execution_remote") and "this-host" in warnings[0]
+
+
+async def test_tool_that_ran_here_is_shown_once_and_one_that_ran_elsewhere_is_shown_too(tmp_path):
+    (tmp_path / "a.txt").write_text("mine\n")
+
+    async def turn(server):
+        for text in ("a.txt 1 lines\n   1 | mine\n", "a.txt 1 lines\n   1 | of another machine\n"):
+            await server.event("tool_start", "", "A0: Using tool 'text_editor_remote'")
+            if "machine" not in text:
+                await server.operation("connector_file_op", "1", op="read", path="a.txt")
+            await server.event("tool_start", text, "A0: Using tool 'text_editor_remote'", seq=len(server.log) - 1)
+        await server.event("tool_start", "found", "A0: Using tool 'search_engine'", {"tool_name": "search_engine"})
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path)
+        events, _ = await run_turn(session, "hi")
+        await session.aclose()
+    results = [event.result.for_model for event in events if isinstance(event, ToolFinished)]
+    assert [[word for word in ("mine", "another machine", "found") if word in text] for text in results] == [
+        ["mine"],
+        ["another machine"],
+        ["found"],
+    ]
+
+
+async def test_steps_that_are_still_received_are_no_lines(tmp_path):
+    async def turn(server):
+        await server.event("status", "", "A0: Calling LLM...")
+        await server.event("status", "", "A0: Reasoning... ||", {"reasoning": "hm", "step": "Reasoning"}, seq=1)
+        await server.event("status", "{", "A0: Receiving...", seq=1)
+        await server.event("status", '{"thoughts"', "A0: Plan", {"thoughts": ["I plan"], "headline": "Plan"}, seq=1)
+        await server.event("status", "", "icon://timer Wait: 9 s", {"seconds": 9})
+        await server.event("status", "", "icon://timer Wait: 8 s", {"seconds": 9}, seq=2)
+        await server.event("status", "Docker is not running.")
+        await server.event("assistant_message", "Done.")
+
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path)
+        events, _ = await run_turn(session, "hi")
+        await session.aclose()
+    shown = [text for text in notices(events) if "may request" not in text]
+    assert shown == ["Agent Zero: Wait: 9 s", "Agent Zero: Docker is not running."]
 
 
 async def test_slow_approval_is_reported_and_the_repeated_request_gets_the_result(tmp_path, monkeypatch):

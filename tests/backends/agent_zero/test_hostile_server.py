@@ -5,9 +5,9 @@ import pytest
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
 from ostler.backends.agent_zero.message_api import MessageApiSettings, MessageApiTransport
 from ostler.backends.agent_zero.server import ZeroServer, parse_server_url
-from ostler.core.events import MessageDone, RemoteCursor
+from ostler.core.events import MessageDone, Notice, RemoteCursor
 from ostler.testing.session_fixture import open_test_session, run_turn
-from ostler.testing.zero_server import ScriptedZeroServer, ZeroAnswer, zero_json, zero_reply
+from ostler.testing.zero_server import ScriptedZeroServer, ZeroAnswer, zero_json, zero_lines, zero_reply, zero_sse
 from ostler.workspace.local_workspace import LocalWorkspace
 
 pytestmark = pytest.mark.req("AZ-6")
@@ -62,3 +62,33 @@ async def test_context_id_with_a_line_break_goes_only_into_the_body(tmp_path):
     assert ended.reason == "done" and all("x-evil" not in request.headers for request in server.requests)
     assert [event.message.text for event in events if isinstance(event, MessageDone)] == ["two"]
     assert any(isinstance(event, RemoteCursor) for event in events)
+
+
+ERROR = {"error": {"message": "quota exceeded", "code": 7}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        zero_json({"error": "quota exceeded"}),
+        zero_json({"context_id": "c", "type": "error", "content": "quota exceeded"}),
+        zero_sse({"choices": [{"delta": {"content": "Half of"}}]}, ERROR),
+        zero_lines({"type": "status", "content": "working"}, ERROR),
+    ],
+)
+async def test_answer_that_ends_with_an_error_fails_with_its_words(answer, tmp_path):
+    async with ScriptedZeroServer([answer]) as server:
+        events, ended = await turn(server, tmp_path)
+    assert (ended.reason, ended.fault.code, ended.fault.message) == (
+        *("failed", "agent_error"),
+        "Agent Zero failed: quota exceeded",
+    )
+    last = [event.message.text for event in events if isinstance(event, MessageDone)][-1]
+    assert last == "Agent Zero failed: quota exceeded"
+
+
+async def test_error_before_the_answer_is_only_shown(tmp_path):
+    async with ScriptedZeroServer([zero_sse(ERROR, {"type": "final_response", "content": "recovered"})]) as server:
+        events, ended = await turn(server, tmp_path)
+    assert ended.reason == "done"
+    assert "Agent Zero: quota exceeded" in [event.text for event in events if isinstance(event, Notice)]

@@ -13,6 +13,7 @@ def test_log_items_are_read_in_the_order_of_their_numbers():
         {"no": 2, "type": "response", "content": "hi", "kvps": None},
         {"no": 0, "type": "agent", "heading": "h", "kvps": {"thoughts": ["a", 1, "b"]}},
         {"type": "no number"},
+        {"no": True, "type": "info", "content": "not a number"},
         "not an item",
     ]
     log = read_log({"log": {"guid": "g", "progress": "busy", "items": items}})
@@ -46,6 +47,8 @@ def test_arbitrary_log_never_raises(value):
         ("<title>404 Not Found</title><h1>Not Found</h1>", "404 Not Found"),
         ("  <p>Bad <b>gateway</b></p>", "Bad gateway"),
         ('"text"', "text"),
+        ('Error: boom\n\nTraceback (most recent call last):\n  File "/a0/x.py", line 5', "Error: boom"),
+        ('Traceback (most recent call last):\n  File "/a0/x.py", line 5\n    f()\nKeyError: 7\n', "KeyError: 7"),
         ("", ""),
         ("x" * 1000, "x" * 400),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ostler.backends.agent_zero.connector_calls import OperationRunner
-from ostler.backends.agent_zero.connector_controls import COMPACT, NUDGE, ConnectorControls
+from ostler.backends.agent_zero.connector_controls import COMPACT, NUDGE, PROFILE, ConnectorControls
 from ostler.backends.agent_zero.connector_hosts import HostWatch, check_hosts, offer_notices
 from ostler.backends.agent_zero.connector_server import ConnectorServer
 from ostler.backends.agent_zero.connector_settings import ConnectorSettings
@@ -330,6 +330,7 @@ class ConnectorTransport:
         if self._socket is None:
             raise BackendError("there is no connection", code="disconnected")
         self._socket.send(event, data)
+        self._hosts.on_result(event, data)
 
     # -- events ----------------------------------------------------------------------------------------------------
 
@@ -359,8 +360,12 @@ class ConnectorTransport:
 
     def _show(self, event: Any) -> None:
         self._seq = max(self._seq, event.seq)
-        if self._is_running and self._turn.show(event) and (warning := self._hosts.on_event(event)):
+        if not self._is_running or not self._turn.add(event):
+            return
+        if warning := self._hosts.on_event(event):
             self._listener.on_notice(warning, is_warning=True)
+        if not self._hosts.is_local(event):
+            self._turn.show(event)
 
     def _refusal_reason(self, members: dict[str, Any]) -> str:
         """Return why an operation must not run here, or an empty text. Servers need not name the conversation."""
@@ -411,6 +416,10 @@ class ConnectorTransport:
         return self._controls.options()
 
     async def set_option(self, option_id: str, value: str) -> bool:
+        if option_id == PROFILE and not value and self._context_id:
+            self._listener.on_notice(
+                "the default profile is used from the next conversation on; /terminate ends this one"
+            )
         return await self._controls.set_option(option_id, value, self._context_id)
 
     def commands(self) -> tuple[SlashCommand, ...]:

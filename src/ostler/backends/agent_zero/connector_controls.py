@@ -10,7 +10,7 @@ from ostler.core.sessions import OptionChoice, SessionOption, SlashCommand
 from ostler.text.sanitise import sanitise
 from ostler.wire.agent_zero.loose_values import first_text
 
-NUDGE, COMPACT = "nudge", "compact"
+NUDGE, COMPACT, PROFILE = "nudge", "compact", "agent_profile"
 MAX_CHOICES = 500
 # Name: route, description.
 _COMMANDS = {
@@ -70,10 +70,13 @@ class ConnectorControls:
         )
 
     async def set_option(self, name: str, value: str, context_id: str) -> bool:
-        """Set an option, also on the server if there is a conversation. Raises `BackendError` if it refuses."""
+        """Set an option, also on the server if there is a conversation. Raises `BackendError` if it refuses.
+
+        A conversation cannot get the default profile back; it is used from the next one on.
+        """
         if name not in _OPTIONS or not self.has(_OPTIONS[name][0]):
             return False
-        if context_id:
+        if context_id and (value or name != PROFILE):
             await self._apply(name, value, context_id)
         self._values[name] = value
         return True
@@ -86,7 +89,7 @@ class ConnectorControls:
 
     async def _apply(self, name: str, value: str, context_id: str) -> None:
         body: dict[str, Any] = {"context_id": context_id}
-        if name == "agent_profile":
+        if name == PROFILE:
             body["agent_profile"] = value
         elif name == "project":
             body |= {"action": "activate", "name": value} if value else {"action": "deactivate"}

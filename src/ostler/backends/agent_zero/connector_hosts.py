@@ -96,14 +96,24 @@ class HostWatch:
         self._host = host
         self._operations = dict.fromkeys(_TOOLS.values(), 0)
         self._results: dict[str, set[int]] = {tool: set() for tool in _TOOLS.values()}
+        self._texts: dict[str, list[list[str]]] = {tool: [] for tool in _TOOLS.values()}  # of results sent from here
+        self._repeated: set[int] = set()  # numbers of events that have them
 
     def on_operation(self, event: str) -> None:
         if tool := _TOOLS.get(event):
             self._operations[tool] += 1
 
+    def on_result(self, event: str, result: dict[str, Any]) -> None:
+        """Store what this machine has sent as the result of an operation."""
+        if tool := _TOOLS.get(event.removesuffix("_result")):
+            shown = result.get("result")
+            shown = shown if isinstance(shown, dict) else {}
+            texts = (first_text(shown, "message"), first_text(shown, "content", "output"), first_text(result, "error"))
+            self._texts[tool].append([text.strip() for text in texts if text.strip()])
+
     def on_event(self, event: ConnectorEvent) -> str:
         """Return a warning if the event has the result of a tool that was not run here; else an empty text."""
-        tool = next((name for name in self._results if name in event.heading), "")
+        tool = self._tool(event)
         if not tool or not event.text.strip() or _UNANSWERED.match(event.text.lstrip()):
             return ""
         results = self._results[tool]
@@ -116,3 +126,17 @@ class HostWatch:
             f"{tool} ran on another machine that is connected to the server, not on {self._host}; "
             "Ostler did not check it"
         )
+
+    def is_local(self, event: ConnectorEvent) -> bool:
+        """Return whether the event only repeats the result of an operation of this machine, or has no result yet."""
+        tool = self._tool(event)
+        if not tool or not event.text.strip():
+            return bool(tool)
+        fitting = [texts for texts in self._texts[tool] if texts and all(text in event.text for text in texts)]
+        if event.seq not in self._repeated and fitting:
+            self._texts[tool].remove(max(fitting, key=lambda texts: sum(map(len, texts))))
+            self._repeated.add(event.seq)
+        return event.seq in self._repeated
+
+    def _tool(self, event: ConnectorEvent) -> str:
+        return next((name for name in self._results if name in event.heading), "")

@@ -40,7 +40,7 @@ async def probe_connector(
         await server.aclose()
         if error.fault.code != NO_SOCKET or not has_key:
             raise
-        listener.on_notice(f"the connector is not used: {error}; {error.fault.hint}", is_warning=True)
+        listener.on_notice(f"the connector is not used: {error}", is_warning=True)
         return None
     await transport.load_choices()
     return transport

@@ -56,8 +56,8 @@ class ConnectorTurn:
             for event in self._events.values()
         )
 
-    def show(self, event: ConnectorEvent) -> bool:
-        """Show a new or changed event. Return False if it belongs to an earlier turn or is known."""
+    def add(self, event: ConnectorEvent) -> bool:
+        """Store a new or changed event. Return False if it belongs to an earlier turn or is known."""
         known = self._events.get(event.seq)
         if event.seq <= self.first_seq or known == event:
             return False
@@ -67,11 +67,13 @@ class ConnectorTurn:
             self.fail(BackendError("the server sent too much in one turn", code="malformed"))
             return False
         self._events[event.seq] = event
+        return True
+
+    def show(self, event: ConnectorEvent) -> None:
         if event.kind in ANSWERS:
             self._show_answer(event.seq, event.text)
         else:
             self._listener.on_log_item(event.log_item())
-        return True
 
     def end(self, members: dict[str, Any]) -> None:
         """Handle the report of the end. One without an answer is ignored unless this turn has events."""

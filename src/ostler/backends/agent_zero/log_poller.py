@@ -12,6 +12,7 @@ from ostler.wire.agent_zero.server_documents import ZeroLog, ZeroLogItem, read_l
 LOG_ROUTE = "api_log_get"
 LOG_LENGTH = 100
 MAX_FAILURES = 3
+CATCH_UP_SECONDS = 1.0
 
 
 class LogPoller:
@@ -35,6 +36,18 @@ class LogPoller:
         if not self._has_baseline:
             await self._poll(context_id, report=False)
         self._polling = asyncio.ensure_future(self._poll_repeatedly(context_id))
+
+    async def begin_late(self, context_id: str) -> None:
+        """Start to poll if the conversation was not known at the beginning of the turn."""
+        if self._polling is None:
+            await self.begin(context_id)
+
+    async def catch_up(self, context_id: str) -> None:
+        """Report the changes until now, before an answer that has arrived is shown; then go on."""
+        if self._polling is not None and context_id:
+            await self.stop()
+            await self._poll(context_id, report=True, timeout=CATCH_UP_SECONDS)
+            self._polling = asyncio.ensure_future(self._poll_repeatedly(context_id))
 
     async def finish(self, context_id: str) -> None:
         """Report the last changes and stop."""
@@ -60,10 +73,11 @@ class LogPoller:
             await asyncio.sleep(self._seconds)
             failures = 0 if await self._poll(context_id, report=True) else failures + 1
 
-    async def _poll(self, context_id: str, *, report: bool) -> bool:
+    async def _poll(self, context_id: str, *, report: bool, timeout: float = 10.0) -> bool:
         """Fetch the log once. Return whether the server answered with a log."""
+        body = {"context_id": context_id, "length": LOG_LENGTH}
         try:
-            document = await self._server.call(LOG_ROUTE, {"context_id": context_id, "length": LOG_LENGTH})
+            document = await self._server.call(LOG_ROUTE, body, timeout=timeout)
         except BackendError:
             return False
         if document.status >= 400:

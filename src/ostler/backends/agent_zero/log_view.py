@@ -7,7 +7,7 @@ from ostler.backends.agent_zero.answer_writer import AnswerWriter
 from ostler.core.display import Display, DisplayText
 from ostler.core.events import Event, Notice, ToolCalled, ToolFinished, ToolProgress
 from ostler.core.tools import ToolCall, ToolKind, ToolResult
-from ostler.wire.agent_zero.server_documents import ZeroLogItem
+from ostler.wire.agent_zero.server_documents import ZeroLogItem, without_traceback
 
 _CALLS: dict[str, ToolKind] = {
     "tool": "other",
@@ -67,8 +67,9 @@ class LogView:
 
     def _show_line(self, item: ZeroLogItem) -> None:
         text = item.heading or item.content
-        text = f"{item.heading}: {item.content}" if item.type == "error" and item.heading and item.content else text
-        if text and self._texts.get(item.no) != text:
+        if item.type == "error":
+            text = ": ".join(part for part in (item.heading, without_traceback(item.content)) if part)
+        if text and self._texts.get(item.no) != text and not (item.type == "status" and item.no in self._texts):
             self._texts[item.no] = text
             level = item.type if item.type in ("warning", "error") else "info"
             self._emit(Notice(level, server_notice(text)))  # type: ignore[arg-type]  # one of the levels

@@ -22,6 +22,7 @@ from ostler.backends.agent_zero.transport import (
 from ostler.core.errors import BackendError
 from ostler.core.sessions import SessionOption, SlashCommand
 from ostler.http.client import HttpResponse
+from ostler.text.sanitise import sanitise
 from ostler.wire.agent_zero.answer_reader import AnswerReader, StreamMode
 from ostler.wire.agent_zero.normalise import Normaliser
 from ostler.wire.agent_zero.server_documents import error_text
@@ -81,6 +82,7 @@ class MessageApiTransport:
         self._rounds = 0
         self._is_interrupted = False  # whether the server was working when the turn was cancelled
         self._is_answered = False  # whether the turn has an answer, or requests whose results are not sent
+        self._error = ""  # of the agent, if no answer has followed it
         self._steering: set[asyncio.Task[None]] = set()
 
     @property
@@ -90,12 +92,14 @@ class MessageApiTransport:
     # -- turns -----------------------------------------------------------------------------------------------------
 
     async def run(self, message: ZeroMessage) -> None:
-        self._rounds, self._is_interrupted, self._is_answered = 0, False, False
+        self._rounds, self._is_interrupted, self._is_answered, self._error = 0, False, False, ""
         try:
             async with limit_time(self._settings.max_wait, self._server.address):
                 await self._log.begin(self._context_id)
                 await self._exchange(message)
                 await self._log.finish(self._context_id)
+                if self._error:
+                    raise BackendError(f"Agent Zero failed: {self._error}", code="agent_error")
                 if not self._is_answered:
                     raise BackendError(f"Agent Zero at {self._server.address} sent an empty answer", code="empty")
         finally:
@@ -132,9 +136,18 @@ class MessageApiTransport:
             await asyncio.gather(reading, return_exceptions=True)
 
     def _handle(self, event: ZeroEvent, calls: list[asyncio.Task[ZeroToolResult]]) -> None:
-        self._is_answered |= event.kind in _ANSWERS and bool(event.text.strip())
+        if event.kind in _ANSWERS and event.text.strip():
+            self._is_answered, self._error = True, ""
+        elif event.kind == "other" and event.type == "error":
+            self._error = sanitise(event.text)[:2000]
         if event.request is None:
             self._listener.on_event(event)
+        elif self._rounds >= self._settings.max_rounds:
+            raise BackendError(
+                f"Agent Zero requested tools {self._settings.max_rounds} times in this turn",
+                code=STEP_LIMIT,
+                hint="send another prompt to let it go on, or raise --max-steps or limits.steps",
+            )
         else:
             calls.append(asyncio.ensure_future(self._listener.run_tool(event.request)))
 
@@ -149,12 +162,7 @@ class MessageApiTransport:
             self._listener.on_notice("tool results are not sent (connection.send_tool_results is false)")
             return
         self._rounds += 1
-        if self._rounds > self._settings.max_rounds:
-            raise BackendError(
-                f"Agent Zero requested tools {self._settings.max_rounds} times in this turn",
-                code=STEP_LIMIT,
-                hint="send another prompt to let it go on, or raise --max-steps or limits.steps",
-            )
+        await self._log.begin_late(self._context_id)
         await self._exchange(ZeroMessage("\n".join(result.to_message() for result in results)))
 
     async def _events(self, message: ZeroMessage) -> AsyncGenerator[ZeroEvent, None]:
@@ -214,6 +222,7 @@ class MessageApiTransport:
         while True:
             response = await self._send(message)
             if response.status < 300:
+                await self._log.catch_up(self._context_id)
                 return response
             body = await response.read_rest(MAX_ERROR_BYTES, ERROR_BODY_SECONDS)
             text = error_text(body.decode("utf-8", "replace"), response.headers.get("content-type", "")).lower()

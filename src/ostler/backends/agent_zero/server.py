@@ -107,4 +107,7 @@ def parse_server_url(url: str, path: str = DEFAULT_PATH) -> tuple[ServerOrigin, 
         )
     given = (match["path"] or "").rstrip("/")
     given = given if given not in ("", PREFIX) else given + "/" + path.strip("/")
-    return origin_from_match(match), given
+    try:
+        return origin_from_match(match), given
+    except UsageError as error:
+        raise UsageError(f"connection.api_url: {error.fault.message}", hint=error.fault.hint) from None

@@ -8,14 +8,20 @@ ContextMode = Literal["always", "on_change", "once", "manual"]
 
 
 class WorkspaceContext(msgspec.Struct, frozen=True):
-    """The description of the workspace for a message. `signature` changes when the workspace does.
+    """The description of the workspace for a message. `tree` is the list of files alone.
 
-    `tree` is the list of files alone.
+    `signature` changes when the workspace does. Its part after `-` is of the git status; it is missing if git failed.
     """
 
     text: str
     signature: str
     tree: str = ""
+
+    def is_known(self, signature: str) -> bool:
+        """Return whether an earlier description says the same; a git status that is missing in one is not a change."""
+        files, _, git = self.signature.partition("-")
+        sent_files, _, sent_git = signature.partition("-")
+        return files == sent_files and (git == sent_git or not git or not sent_git)
 
 
 class ContextSource(Protocol):
@@ -47,7 +53,7 @@ class ContextSender:
         if not self._is_requested and (self._mode == "manual" or (self._mode == "once" and sent)):
             return None
         context = await self._source.build(requests_tools=requests_tools)
-        if not context.text or (self._mode == "on_change" and sent == context.signature and not self._is_requested):
+        if not context.text or (self._mode == "on_change" and context.is_known(sent) and not self._is_requested):
             return None
         return context
 

@@ -26,6 +26,7 @@ _LOG_TYPES = {
     "message_complete": "progress",
     "context_updated": "progress",
 }
+_STEP_MEMBERS = frozenset(("step", "reasoning", "headline", "tool_name"))  # of a step that is still being received
 _OWN_MEMBERS = frozenset(("context_id", "op_id", "code"))
 
 
@@ -42,7 +43,8 @@ class ConnectorEvent(msgspec.Struct, frozen=True):
         """Return the event as an item of the log, whose display it shares."""
         kind = _LOG_TYPES.get(self.kind, "info")
         if kind == "agent" and "thoughts" not in self.meta:
-            kind = "info" if self.heading else "progress"
+            is_step = not _STEP_MEMBERS.isdisjoint(self.meta) or (self.heading and not self.meta)
+            kind = "progress" if is_step else "status"
         return ZeroLogItem(self.seq, kind, self.heading, self.text, self.meta)
 
 

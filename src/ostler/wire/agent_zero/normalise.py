@@ -113,7 +113,7 @@ class Normaliser:
         for name in ("response", "message"):
             if members.get(name) not in (None, "", [], {}):
                 return self._inner(members, name, depth)
-        return _without_content(members)
+        return _error_events(members) or _without_content(members)
 
     def _choices(self, members: Members, name: str, depth: int) -> Iterator[ZeroEvent]:
         choices = members[name] if isinstance(members[name], list) else [members[name]]
@@ -214,6 +214,18 @@ def _typed_events(members: Members, kind: str, names: tuple[str, ...]) -> Iterat
     if kind in _PLAIN_KINDS:
         return iter([ZeroEvent(kind, text, extra=reader.rest())])  # type: ignore[arg-type]  # one of the kinds
     return iter([ZeroEvent("other", text, kind, extra=reader.rest())])
+
+
+def _error_events(members: Members) -> Iterator[ZeroEvent] | None:
+    """Return the event of an error without a type, or None."""
+    reader = MemberReader(members)
+    error = reader.content("error")
+    if "type" in members or not isinstance(error, str | dict) or not error:
+        return None
+    inner = MemberReader(error if isinstance(error, dict) else {"message": error})
+    text, rest = inner.text("message", "detail"), inner.rest()
+    extra = {**reader.rest(), **({"error": rest} if rest and text else {})}
+    return iter([ZeroEvent("other", text or to_json(error), "error", extra=extra)])
 
 
 def _without_content(members: Members) -> Iterator[ZeroEvent] | None:

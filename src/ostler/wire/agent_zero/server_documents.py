@@ -12,6 +12,7 @@ _BROKEN_ERROR = re.compile(r'\A\s*\{\s*"(?:error|message|detail)"\s*:\s*"(.*)"\s
 _HTML = re.compile(r"\s*<[!a-z]", re.IGNORECASE)
 _ICON = re.compile(r"\A\s*icon://\S*")
 _TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_TRACEBACK = "Traceback (most recent call last):"
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
 
 
@@ -53,7 +54,7 @@ def read_log(value: Any) -> ZeroLog:
 
 
 def _read_item(value: Any) -> ZeroLogItem | None:
-    if not isinstance(value, dict) or not isinstance(value.get("no"), int):
+    if not isinstance(value, dict) or type(value.get("no")) is not int:
         return None
     kvps = value.get("kvps")
     return ZeroLogItem(
@@ -84,4 +85,10 @@ def error_text(body: str, content_type: str = "") -> str:
         text = title[1] if title else _TAGS.sub(" ", body)
     else:
         text = value if isinstance(value, str) else body
-    return " ".join(text.split())[:_MAX_ERROR]
+    return " ".join(without_traceback(text).split())[:_MAX_ERROR]
+
+
+def without_traceback(text: str) -> str:
+    """Return the message of an error that has a traceback: what is before it, as in real servers, or its last line."""
+    before, found, _ = text.partition(_TRACEBACK)
+    return before.strip() or text.strip().rpartition("\n")[2] if found else text
