@@ -135,7 +135,11 @@ async def test_enter_completes_an_unfinished_mention_instead_of_sending_it(open_
     ("custom", "problem"),
     [
         ({"foo": "f13"}, "no action 'foo'"),
-        ({"steer": "enter"}, "Enter is used for the input and steer"),
+        ({"steer": "enter"}, "Enter is a key of the input, so steer has its default"),
+        ({"help": "f5, Shift+Hh"}, "there is no key 'shift+hh', so help has its default"),
+        ({"help": "x"}, "X is a key of the input"),
+        ({"help": "?"}, "is a key of the input"),
+        ({"help": "alt+?, ctrl-/, ctrl+x ?, f13", "model": ""}, ""),
         ({"steer": "f5"}, "F5 is used for steer and sessions"),
         ({"editing": "vi", "editor": "ctrl+x e"}, ""),
     ],
@@ -143,6 +147,23 @@ async def test_enter_completes_an_unfinished_mention_instead_of_sending_it(open_
 def test_wrong_keys_of_the_settings_are_named(custom, problem):
     found = KeyTable(custom).problem
     assert problem in found and bool(problem) == bool(found)
+
+
+@pytest.mark.req("TU-1")
+async def test_wrong_key_of_the_settings_has_no_effect(open_session):
+    async with full_screen(await open_session([say("Hello.")]), keys={"help": "enter,h", "palette": "alt+."}) as user:
+        await user.press("h", "enter")
+        await user.wait_for("> h")
+        await user.press("alt+full_stop")
+        await user.wait_for("Commands and actions")
+
+
+@pytest.mark.req("TU-4")
+async def test_typed_text_is_for_the_input_if_nothing_has_the_focus(open_session):
+    async with full_screen(await open_session([])) as user:
+        user.app.chat.set_focus(None)
+        await user.press("h", "i")
+        assert user.app.chat.prompt.text == "hi"
 
 
 @pytest.mark.parametrize(

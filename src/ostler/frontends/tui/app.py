@@ -81,6 +81,13 @@ class FullScreenApp(PaintedApp):
             self.failure = error
             self.exit(error.exit_code)
 
+    async def on_event(self, event: events.Event) -> None:
+        """Give keys to the input if nothing has the focus, as in a window that lost it before the first frame."""
+        is_typed = isinstance(event, events.Key | events.Paste)
+        if is_typed and self.screen is self.chat and self.chat.focused is None and self.chat.prompt.is_mounted:
+            self.chat.set_focus(self.chat.prompt)
+        await super().on_event(event)
+
     # -- sessions ------------------------------------------------------------------------------------------------
 
     async def _open(self, request: OpenSessionRequest, project: OpenedProject) -> LiveSession:
