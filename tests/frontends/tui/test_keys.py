@@ -7,6 +7,7 @@ import signal
 import pytest
 from tests.frontends.repl.chat_helpers import at
 from tests.frontends.tui.tui_user import full_screen, say
+from textual import events
 
 from ostler.frontends.tui import session_controller
 from ostler.frontends.tui.key_parser import KeyParser
@@ -50,6 +51,25 @@ def test_first_key_of_each_action_is_understood_from_a_plain_terminal(action):
 )
 def test_new_line_keys_of_other_terminals_are_understood(sent, key):
     assert parsed(sent) == [key]
+
+
+@pytest.mark.parametrize(
+    "sent", ["\x1b[>0;276;0c", "\x1b[?1;2c", "\x1b[8;24;80t", "\x1b[5n", "\x1b[?2026;2$y", "\x1b[48;24;80;0;0t"]
+)
+def test_late_answer_of_the_terminal_is_not_typed(sent):
+    assert [event for event in KeyParser().feed(sent) if isinstance(event, events.Key)] == []
+
+
+@pytest.mark.req("TU-4", "PM-11")
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 4096])
+def test_everything_in_a_paste_is_text(size):
+    text = f"a\x1by\r\x1b[13u\x1b[200~{'x' * 40}\x1b[20\ny\r"
+    sent, parser = f"k\x1b[200~{text}\x1b[201~l\x1b[200~\x1b[201~", KeyParser()
+    found = list(parser.feed(sent[:7]))  # Textual's parser has a start that comes in pieces
+    found += [event for at in range(7, len(sent), size) for event in parser.feed(sent[at : at + size])]
+    keys = [event.key for event in found if isinstance(event, events.Key)]
+    assert [event.text for event in found if isinstance(event, events.Paste)][0] == text
+    assert keys == ["k", "l"]
 
 
 @pytest.mark.req("TU-4")
