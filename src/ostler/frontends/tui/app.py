@@ -3,11 +3,8 @@
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
-
 import msgspec
 from textual import events
-from textual.binding import BindingType
 from textual.screen import Screen
 
 from ostler.core.errors import OstlerError
@@ -27,11 +24,10 @@ STOP_HINT = "in the background: quit again to stop"
 WARNED_SECONDS = 10.0
 
 
-class FullScreenApp(PaintedApp):
-    """Routes between the sessions, the chat screen and the terminal."""
+class FullScreenApp(PaintedApp, inherit_bindings=False):
+    """Routes between the sessions, the chat screen and the terminal. Textual's keys would end it at once."""
 
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(
         self,
