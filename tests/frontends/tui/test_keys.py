@@ -68,7 +68,7 @@ def test_everything_in_a_paste_is_text(size):
     found = list(parser.feed(sent[:7]))  # Textual's parser has a start that comes in pieces
     found += [event for at in range(7, len(sent), size) for event in parser.feed(sent[at : at + size])]
     keys = [event.key for event in found if isinstance(event, events.Key)]
-    assert [event.text for event in found if isinstance(event, events.Paste)][0] == text
+    assert next(event.text for event in found if isinstance(event, events.Paste)) == text
     assert keys == ["k", "l"]
 
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import partial
+
 import msgspec
 from textual import events
 from textual.screen import Screen
