@@ -26,6 +26,7 @@ def rendered(text):
         ("# Title #", ["Title"]),
         ("### `code` and **more**", ["code and more"]),
         ("#no heading", ["#no heading"]),
+        ("See![a picture](a.png)!", ["Seea picture (a.png)!"]),
         ("- one\n* two\n  + three", ["• one", "• two", "  • three"]),
         ("- [x] done\n* [ ] open\n- [y] x", ["[x] done", "[ ] open", "• [y] x"]),
         ("***both*** ~~gone~~ _it_ `_x_`", ["both gone it _x_"]),

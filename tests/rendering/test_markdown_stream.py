@@ -20,6 +20,8 @@ PIECES = (
         "`code`",
         "*it*",
         "[label](http://x)",
+        "![image](a.png)",
+        "!",
         "***both***",
         "5 * 3",
         "a*b",

@@ -69,7 +69,7 @@ class FullScreenClient(msgspec.Struct, frozen=True):
             projects=projects,
         )
         request = OpenSessionRequest(str(cwd), self.options.backend, resume=self.resume, interactive=True)
-        project = projects.open(str(cwd))
+        project = projects.open(str(cwd), self.options.backend)
         return await TuiFrontend(request, project, options).run(project.manager)
 
 

@@ -14,6 +14,7 @@ from ostler.core.sessions import SessionSummary
 from ostler.frontends.tui.projects import Activity, OpenedProject, StoredState
 from ostler.interaction.services import CommandServices
 from ostler.knowledge.trusted_settings import load_settings
+from ostler.settings.effective import Settings
 from ostler.settings.known_secrets import contains_secret
 from ostler.settings.project_paths import project_folder, workspace_path
 from ostler.settings.run_options import RunOptions
@@ -31,10 +32,19 @@ class LocalProjects:
         """`options` are those of the command line, which the user gave for one project."""
         self._options = options
         self._root = workspace_path(options.cwd)
+        self._opened: dict[tuple[Path, str], OpenedProject] = {}
 
-    def open(self, cwd: str) -> OpenedProject:
+    def open(self, cwd: str, backend: str = "", resume: str = "") -> OpenedProject:
         path = workspace_path(os.path.expanduser(cwd))
-        options = self._options_for(path)
+        trust = self._options.trust and path == self._root
+        name = _stored_backend(load_settings(path, trust=trust), resume) if resume else backend
+        options = self._options_for(path, name)
+        key = (path, options.backend)
+        if key not in self._opened:
+            self._opened[key] = self._open(path, options)
+        return self._opened[key]
+
+    def _open(self, path: Path, options: RunOptions) -> OpenedProject:
         settings = load_settings(path, trust=options.trust)
         manager = LazySessionManager(options, lambda line: None)
         return OpenedProject(
@@ -42,15 +52,19 @@ class LocalProjects:
             manager,
             partial(_make_services, path, options, manager),
             project_folder(path) / "prompt_history" if keeps_prompts(options) else None,
-            partial(contains_secret, settings, options.model.get("api_key", "")),
+            partial(contains_secret, settings, self._options.model.get("api_key", "")),
         )
 
-    def _options_for(self, path: Path) -> RunOptions:
-        """Return the options of a project. Trust and permissions were given for the first one only."""
+    def _options_for(self, path: Path, backend: str) -> RunOptions:
+        """Return the options of a session. Trust and permissions were given for the first folder only."""
         options = msgspec.structs.replace(self._options, cwd=str(path))
-        if path == self._root:
+        if path != self._root:
+            options = msgspec.structs.replace(
+                options, trust=False, write=False, yolo=False, allow=(), profile="", mode=""
+            )
+        if (backend or "engine") == (options.backend or "engine"):
             return options
-        return msgspec.structs.replace(options, trust=False, write=False, yolo=False, allow=(), profile="", mode="")
+        return msgspec.structs.replace(options, backend=backend, model={})
 
     async def sessions(self) -> Sequence[StoredState]:
         return await asyncio.to_thread(self._list_sessions)
@@ -76,7 +90,7 @@ class LocalProjects:
         from ostler.knowledge.acp_agents import agent_names
 
         path = workspace_path(cwd)
-        settings = load_settings(path, trust=self._options_for(path).trust)
+        settings = load_settings(path, trust=self._options.trust and path == self._root)
         names = ["engine", *(f"acp:{name}" for name in await asyncio.to_thread(agent_names, path, settings))]
         if os.environ.get("AGENTZERO_API_URL") or settings.config.connection.api_url:
             names.append("agent_zero")
@@ -100,6 +114,12 @@ class LocalProjects:
         from ostler.workspace.worktrees import add_worktree
 
         return str(await asyncio.to_thread(add_worktree, Path(cwd), name))
+
+
+def _stored_backend(settings: Settings, session_id: str) -> str:
+    from ostler.storage.session_stores import FileStore
+
+    return FileStore(settings).backend(session_id)
 
 
 def _make_services(path: Path, options: RunOptions, manager: LazySessionManager) -> CommandServices:

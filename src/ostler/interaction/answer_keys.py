@@ -47,6 +47,7 @@ class AnswerKeyFilter:
         self._has_text = False  # a draft exists, so that the next key may be part of it
         self.pending_key = ""  # becomes the answer unless another key follows
         self._pending_text = ""
+        self._is_refused = False  # the pending key cannot become the answer
         self._hint = ""
 
     def expect_answer(
@@ -84,13 +85,19 @@ class AnswerKeyFilter:
         """The feedback without the label of the pending key, for narrow windows."""
         return f"{self.pending_key}: {self._hint}" if self.pending_key and self._hint else self.feedback
 
-    def press(self, key: str, text: str) -> None:
-        """Handle a key press that types `text`; `key` is empty if it is not one of the dialog's keys."""
+    def press(self, key: str, text: str, refusal: str = "") -> None:
+        """Handle a key press that types `text`; `key` is empty if it is not one of the dialog's keys.
+
+        With `refusal`, the reason why the key cannot be the answer now, it is only text if another key follows.
+        """
         now = time.monotonic()
         silent = now - self._last_press >= TYPING_PAUSE_SECONDS
         if key and self._visible and (silent or not (self._is_typing or self.pending_key)):
             self.discard_key()
-            self._start_answer(key, text, self._waiting_seconds(key, now, silent=silent))
+            if refusal:
+                self._start_refusal(key, text, refusal)
+            else:
+                self._start_answer(key, text, self._waiting_seconds(key, now, silent=silent))
         else:
             self.add_text(text)
         self._last_press = now
@@ -104,6 +111,8 @@ class AnswerKeyFilter:
     def confirm(self) -> None:
         """Handle Enter: the pending key is the answer."""
         self._last_press = time.monotonic()
+        if self._is_refused:
+            return
         if self.pending_key:
             self._deliver()
         elif self._visible:
@@ -121,8 +130,15 @@ class AnswerKeyFilter:
         if self._timer:
             self._timer.cancel()
         text, self._timer, self.pending_key, self._pending_text = self._pending_text, None, "", ""
+        self._is_refused = False
         if text:
             self._return_text(text)
+
+    def drop_refused_key(self) -> None:
+        """Drop a refused key: no other key followed soon, or the user did what the refusal says."""
+        if self._is_refused:
+            self._pending_text = ""
+            self.discard_key()
 
     def reset(self) -> None:
         """Stop expecting an answer."""
@@ -147,6 +163,11 @@ class AnswerKeyFilter:
         if not silent:  # just after another answer
             return TYPING_PAUSE_SECONDS
         return ANSWER_PAUSE_SECONDS if now - self._visible_at >= REACTION_SECONDS else 0
+
+    def _start_refusal(self, key: str, text: str, refusal: str) -> None:
+        self.pending_key, self._pending_text, self._hint = key, text, refusal
+        self._is_refused = True
+        self._timer = self._call_later(TYPING_PAUSE_SECONDS, self.drop_refused_key)
 
     def _start_answer(self, key: str, text: str, seconds: float) -> None:
         self.pending_key, self._pending_text = key, text

@@ -58,13 +58,15 @@ class InfoCommands:
             await self._check_model(rest)
             return await self._set_option("model", rest)
         if rest:
-            offered = self._shown_models or (await self._available_models())[0]
+            offered = self._shown_models or (await self.available_models())[0]
             if not 1 <= int(rest[:9]) <= len(offered):
                 raise UsageError(f"there is no model {rest[:40]}", hint="/models lists them by number")
             return await self._set_option("model", offered[int(rest[:9]) - 1].name)
-        offered, errors = await self._available_models()
+        offered, errors = await self.available_models()
         self._shown_models = offered
-        current = self._current_model(offered)
+        if not offered and not errors:
+            return show_lines("  this backend has no model option")
+        current = self.current_model(offered)
         width = max((len(model.name) for model in offered), default=0)
         lines = [
             f"  {'*' if model.name == current else ' '} {number:>2}  {model.name:<{width}}  {model.description}"
@@ -75,7 +77,7 @@ class InfoCommands:
     def _model_hint(self) -> str:
         return SERVER_MODEL_HINT if self._session.info.fact("server") else MODEL_CHOICE_HINT
 
-    async def _available_models(self) -> tuple[list[NamedItem], list[str]]:
+    async def available_models(self) -> tuple[list[NamedItem], list[str]]:
         """Return the current model, those of the settings and those of the endpoint; and error lines."""
         profiles = self._local_profiles()
         try:
@@ -83,7 +85,7 @@ class InfoCommands:
             errors = []
         except OstlerError as error:
             offered, errors = [*profiles], [f"  cannot list the models of the endpoint: {error}"]
-        if not self._current_model(offered) and (current := self._usage.option("model")):
+        if not self.current_model(offered) and (current := self._usage.option("model")):
             offered = [*offered, NamedItem(current)]  # last, so that the other numbers do not change
         return list({model.name: model for model in reversed(offered)}.values())[::-1], errors
 
@@ -115,7 +117,7 @@ class InfoCommands:
             f"unknown model {name[:80]!r}", hint=f"did you mean {near}?" if near else f"available: {shown}"
         )
 
-    def _current_model(self, offered: Sequence[NamedItem]) -> str:
+    def current_model(self, offered: Sequence[NamedItem]) -> str:
         """Return the listed name of the current model: as selected, else the active profile, else by its id."""
         current, selected = self._usage.option("model"), self._usage.selected("model")
         names = [item.name for item in offered]

@@ -1,5 +1,6 @@
-"""Renders the inline markup of Markdown: code, bold, italic, strikethrough and links; markup is not nested.
+"""Renders the inline markup of Markdown: code, bold, italic, strikethrough, links and images; markup is not nested.
 
+An image looks like a link.
 `__name__` is not markup here, because in answers about code it is usually a name.
 """
 
@@ -14,7 +15,7 @@ INLINE = re.compile(
     r"|(?<![\w*])\*(?P<italic>[^*\s][^*]*)\*(?![\w*])"
     r"|(?<![\w_])_(?P<slanted>[^_\s][^_]*)_(?![\w_])"
     r"|~~(?P<strike>[^~]+)~~"
-    r"|\[(?P<label>[^\]\[]+)\]\((?P<target>[^()\s]+)\)"
+    r"|!?\[(?P<label>[^\]\[]+)\]\((?P<target>[^()\s]+)\)"
 )
 NEEDS_NEXT = ("italic", "slanted")  # whether these end depends on the next character
 _STYLES = {

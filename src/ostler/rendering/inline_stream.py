@@ -7,13 +7,13 @@ from ostler.rendering.style import Styler
 
 MAX_HELD = 120
 MAX_PRINTED = 4096
-_MARK = re.compile(r"`+|\*+|_+|~+|\[")
+_MARK = re.compile(r"`+|\*+|_+|~+|!?\[|!\Z")
 _UNCLOSED = re.compile(
     r"`[^`]*"
     r"|\*\*\*[^*]*\*{0,2}|\*\*[^*]*\*?|\*|(?<![\w*])\*[^*\s][^*]*\*?"
     r"|(?<![\w_])_(?:[^_\s][^_]*_?)?"
     r"|~|~~[^~]*~?"
-    r"|\[[^\]\[]*(?:\](?:\([^()\s]*)?)?"
+    r"|!?\[[^\]\[]*(?:\](?:\([^()\s]*)?)?|!"
 )
 
 
@@ -69,7 +69,7 @@ class InlineStream:
         elif not complete and (is_at_end or _UNCLOSED.fullmatch(source, start)):
             if len(source) - start <= MAX_HELD:
                 return None
-            self._unstyled_mark = mark[0].replace("[", "")
+            self._unstyled_mark = mark[0].strip("![")
         else:  # not a phrase; the next character may start one
             self._position += 1
             return mark[0][0]

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests.fake_services import FakeServices
 from tests.frontends.tui.tui_user import call, full_screen, say
 
 from ostler.core.events import TodosChanged
@@ -10,6 +11,7 @@ from ostler.core.permission import Decision
 from ostler.core.tools import Todo
 from ostler.frontends.tui.status import panel_sections, status_cards
 from ostler.interaction import answer_keys
+from ostler.interaction.services import NamedItem
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import ASK_ALL
@@ -335,3 +337,14 @@ async def test_palette_runs_an_action_and_a_command(open_session):
             if shown:
                 await user.wait_until(lambda shown=shown: bool(user.app.chat.query_one(shown).display))
         await user.wait_until(lambda: "> /todo" in user.transcript)
+
+
+@pytest.mark.req("TU-3")
+async def test_models_to_choose_are_those_of_the_settings_and_the_endpoint(open_session):
+    services = FakeServices()
+    services.known_profiles = [NamedItem("fast", "a small model")]
+    async with full_screen(await open_session([]), services=services) as user:
+        await user.app.chat.action_do("model")
+        await user.wait_for("Switch the model")
+        items = user.app.screen.query_one("#choices").items
+    assert [item.value for item in items] == ["fast", "one", "two"]

@@ -1,5 +1,6 @@
 """The full-screen client on a real pseudo-terminal: copying, cursor, mouse, suspending, signals, crashes, exit."""
 
+import asyncio
 import base64
 import json
 import os
@@ -15,7 +16,7 @@ from tests.tiers import amount
 from ostler.frontends.tui.status import SPINNER
 from ostler.testing.model_server import calls, stall, text
 
-ALT_C, ALT_K, F6, F10, CTRL_Z = "\x1bc", "\x1bk", "\x1b[17~", "\x1b[21~", "\x1a"
+ALT_C, ALT_K, F1, F6, F10, CTRL_Q, CTRL_Z = "\x1bc", "\x1bk", "\x1bOP", "\x1b[17~", "\x1b[21~", "\x11", "\x1a"
 FOCUS_OUT, FOCUS_IN = "\x1b[O", "\x1b[I"
 COLOUR = re.compile(rb"\x1b\[(?:[\d;]*;)?(?:3[0-8]|4[0-8]|9\d|10\d)(?:;[\d;]*)?m")
 ANSWER = "Some *words*.\n\n```py\nprint(1)\n```\n\nMore.\n\n```sh\nls -l\n```\n"
@@ -52,6 +53,26 @@ def tui(terminal):
 def ask(term, prompt, wanted):
     term.type(f"{prompt}\r")
     term.wait_for(wanted)
+
+
+@pytest.mark.req("TU-4", "TU-1")
+def test_neither_bytes_nor_pasted_escapes_break_the_client(tui, models):
+    with models.playing() as server:
+        term = tui(server)
+        term.type(b"ok \xff caf\xc3\xa9 \x1b[200~a\x1b[2J\x1b]0;x\x07b\x1b[201~!")
+        term.wait_for("caf\u00e9 a[2J]0;xb!")
+    assert b"\x1b]0;x" not in term.raw
+
+
+@pytest.mark.req("TU-1")
+def test_quit_key_in_a_dialog_does_not_end_a_running_turn(tui, models):
+    with models.playing(text("one two three").hold_after(2, asyncio.Event().wait)) as server:
+        term = tui(server)
+        ask(term, "talk", "Esc cancels")
+        term.type(F1)
+        term.wait_for("closes")
+        term.type(CTRL_Q)
+        term.wait_for("Esc cancels")
 
 
 @pytest.mark.req("TU-1")

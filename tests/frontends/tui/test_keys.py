@@ -7,6 +7,7 @@ import signal
 import pytest
 from tests.frontends.repl.chat_helpers import at
 from tests.frontends.tui.tui_user import full_screen, say
+from textual import events
 
 from ostler.frontends.tui import session_controller
 from ostler.frontends.tui.key_parser import KeyParser
@@ -50,6 +51,25 @@ def test_first_key_of_each_action_is_understood_from_a_plain_terminal(action):
 )
 def test_new_line_keys_of_other_terminals_are_understood(sent, key):
     assert parsed(sent) == [key]
+
+
+@pytest.mark.parametrize(
+    "sent", ["\x1b[>0;276;0c", "\x1b[?1;2c", "\x1b[8;24;80t", "\x1b[5n", "\x1b[?2026;2$y", "\x1b[48;24;80;0;0t"]
+)
+def test_late_answer_of_the_terminal_is_not_typed(sent):
+    assert [event for event in KeyParser().feed(sent) if isinstance(event, events.Key)] == []
+
+
+@pytest.mark.req("TU-4", "PM-11")
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 4096])
+def test_everything_in_a_paste_is_text(size):
+    text = f"a\x1by\r\x1b[13u\x1b[200~{'x' * 40}\x1b[20\ny\r"
+    sent, parser = f"k\x1b[200~{text}\x1b[201~l\x1b[200~\x1b[201~", KeyParser()
+    found = list(parser.feed(sent[:7]))  # Textual's parser has a start that comes in pieces
+    found += [event for at in range(7, len(sent), size) for event in parser.feed(sent[at : at + size])]
+    keys = [event.key for event in found if isinstance(event, events.Key)]
+    assert next(event.text for event in found if isinstance(event, events.Paste)) == text
+    assert keys == ["k", "l"]
 
 
 @pytest.mark.req("TU-4")
@@ -135,7 +155,11 @@ async def test_enter_completes_an_unfinished_mention_instead_of_sending_it(open_
     ("custom", "problem"),
     [
         ({"foo": "f13"}, "no action 'foo'"),
-        ({"steer": "enter"}, "Enter is used for the input and steer"),
+        ({"steer": "enter"}, "Enter is a key of the input, so steer has its default"),
+        ({"help": "f5, Shift+Hh"}, "there is no key 'shift+hh', so help has its default"),
+        ({"help": "x"}, "X is a key of the input"),
+        ({"help": "?"}, "is a key of the input"),
+        ({"help": "alt+?, ctrl-/, ctrl+x ?, f13", "model": ""}, ""),
         ({"steer": "f5"}, "F5 is used for steer and sessions"),
         ({"editing": "vi", "editor": "ctrl+x e"}, ""),
     ],
@@ -143,6 +167,23 @@ async def test_enter_completes_an_unfinished_mention_instead_of_sending_it(open_
 def test_wrong_keys_of_the_settings_are_named(custom, problem):
     found = KeyTable(custom).problem
     assert problem in found and bool(problem) == bool(found)
+
+
+@pytest.mark.req("TU-1")
+async def test_wrong_key_of_the_settings_has_no_effect(open_session):
+    async with full_screen(await open_session([say("Hello.")]), keys={"help": "enter,h", "palette": "alt+."}) as user:
+        await user.press("h", "enter")
+        await user.wait_for("> h")
+        await user.press("alt+full_stop")
+        await user.wait_for("Commands and actions")
+
+
+@pytest.mark.req("TU-4")
+async def test_typed_text_is_for_the_input_if_nothing_has_the_focus(open_session):
+    async with full_screen(await open_session([])) as user:
+        user.app.chat.set_focus(None)
+        await user.press("h", "i")
+        assert user.app.chat.prompt.text == "hi"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ class Projects:
         self.folder, self.stored, self.opened, self.worktrees = folder, [], [], []
         self.tool = FakeTool("probe")
 
-    def open(self, cwd):
+    def open(self, cwd, backend="", resume=""):
         if cwd == "/missing":
             raise UsageError("--cwd /missing: no such folder")
         return OpenedProject(cwd, self, FakeServices)
@@ -69,7 +69,7 @@ class Manager:
 def projects(tmp_path):
     made = Projects(tmp_path)
     plain_open = made.open
-    made.open = lambda cwd: OpenedProject(plain_open(cwd).cwd, Manager(made), FakeServices)
+    made.open = lambda cwd, *_: OpenedProject(plain_open(cwd).cwd, Manager(made), FakeServices)
     return made
 
 

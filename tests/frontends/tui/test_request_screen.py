@@ -76,6 +76,35 @@ async def test_only_an_answer_that_allows_something_needs_all_to_be_seen(open_se
         assert not tool.runs
 
 
+@pytest.mark.req("PM-11")
+async def test_text_keeps_the_letters_of_answers_that_cannot_be_given_yet(open_session):
+    tool = edit(LONG)
+    session = await open_session([ask("edit")], [tool], ASK_ALL)
+    async with full_screen(session, size=(100, 30)) as user:
+        await asked(user)
+        await user.wait_until(lambda: user.app.screen.keys._visible)
+        await user.press(*"yes as ever", "enter")
+        user.app.chat.controller.interrupt()
+        await user.wait_until(lambda: not user.dialog)
+        assert user.app.chat.prompt.text == "yes as ever"
+    assert not tool.runs
+
+
+@pytest.mark.req("PM-5", "PM-11")
+async def test_key_before_the_end_was_seen_is_no_answer_and_no_text(open_session, quick_answers):
+    tool = edit(LONG)
+    session = await open_session([ask("edit")], [tool], ASK_ALL)
+    async with full_screen(session, size=(100, 30)) as user:
+        await asked(user)
+        await press(user, "y")
+        assert "scroll to the end" in user.dialog
+        await user.press("enter", "end")
+        await press(user, "y")
+        await user.wait_until(lambda: tool.runs)
+        await user.wait_until(lambda: not user.dialog)
+        assert user.app.chat.prompt.text == ""
+
+
 @pytest.mark.req("TU-2")
 @pytest.mark.parametrize("scroll", ["end", "wheel"])
 async def test_long_request_has_most_of_a_low_window_until_its_end_was_seen(open_session, scroll):

@@ -176,3 +176,11 @@ def test_row_whose_width_terminals_dispute_leaves_nothing_of_the_row_before(text
     assert "A" not in terminal.screen.display[1]
     assert "\x1b[2K" in terminal.change([row("c")], 1)
     assert "\x1b[2K" not in terminal.change([row("d")], 1)
+
+
+@pytest.mark.req("TU-4")
+def test_terminal_interprets_no_character_of_a_text():
+    terminal = Terminal()
+    written = terminal.change([row("a\x1b[2J\x1b]0;x\x07\x9b31m\u202eb \u2066c\rd\x08e é 👩\u200d👩")])
+    assert re.findall("[\x00-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\x1b[^\\[]|\x1b\\[2J", written) == []
+    assert "a[2J]0;x31mb cde é" in terminal.screen.display[0].replace(" b", "b")

@@ -3,11 +3,9 @@
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
 
 import msgspec
 from textual import events
-from textual.binding import BindingType
 from textual.screen import Screen
 
 from ostler.core.errors import OstlerError
@@ -27,11 +25,10 @@ STOP_HINT = "in the background: quit again to stop"
 WARNED_SECONDS = 10.0
 
 
-class FullScreenApp(PaintedApp):
-    """Routes between the sessions, the chat screen and the terminal."""
+class FullScreenApp(PaintedApp, inherit_bindings=False):
+    """Routes between the sessions, the chat screen and the terminal. Textual's keys would end it at once."""
 
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = []
 
     def __init__(
         self,
@@ -45,7 +42,7 @@ class FullScreenApp(PaintedApp):
         self.failure: OstlerError | None = None  # why no session could be opened
         self.final_lines: list[str] = []  # to print after the exit
         self._request = request
-        self._projects = {project.cwd: project}
+        self._first_project = project
         self._services: dict[str, CommandServices] = {}
         self.options = options
         self._is_focused = True
@@ -62,7 +59,7 @@ class FullScreenApp(PaintedApp):
     @property
     def project(self) -> OpenedProject:
         """The project of the shown session, or the first one."""
-        return self.live.shown.project if self.live.shown else next(iter(self._projects.values()))
+        return self.live.shown.project if self.live.shown else self._first_project
 
     def get_default_screen(self) -> Screen[None]:
         return self.chat
@@ -81,13 +78,20 @@ class FullScreenApp(PaintedApp):
             self.failure = error
             self.exit(error.exit_code)
 
+    async def on_event(self, event: events.Event) -> None:
+        """Give keys to the input if nothing has the focus, as in a window that lost it before the first frame."""
+        is_typed = isinstance(event, events.Key | events.Paste)
+        if is_typed and self.screen is self.chat and self.chat.focused is None and self.chat.prompt.is_mounted:
+            self.chat.set_focus(self.chat.prompt)
+        await super().on_event(event)
+
     # -- sessions ------------------------------------------------------------------------------------------------
 
     async def _open(self, request: OpenSessionRequest, project: OpenedProject) -> LiveSession:
         session = await project.manager.open(msgspec.structs.replace(request, cwd=project.cwd))
         services = self._services.get(project.cwd) or project.make_services()
         self._services[project.cwd] = services
-        live = LiveSession(session, project, services, self.chat.view.new_model(), self.live)
+        live = LiveSession(session, project, services, self.chat.view.new_model(), self.live, request.backend)
         self.live.add(live)
         await live.controller.start()
         return live
@@ -104,9 +108,8 @@ class FullScreenApp(PaintedApp):
         """Show a session, opened if necessary, or a new one without an id; then send it a prompt, if there is one."""
         live = self.live.find(session_id)
         if live is None:
-            request = OpenSessionRequest(cwd, backend or self._request.backend, resume=session_id, interactive=True)
             try:
-                live = await self._open(request, self._open_project(cwd or self.project.cwd))
+                live = await self._open_other(session_id, cwd or self.project.cwd, backend or self._request.backend)
             except OstlerError as error:
                 self.chat.show_note(str(error))
                 return
@@ -114,13 +117,12 @@ class FullScreenApp(PaintedApp):
         if prompt:
             await live.controller.submit(prompt, "")
 
-    def _open_project(self, cwd: str) -> OpenedProject:
-        if cwd not in self._projects:
-            if self.options.projects is None:
-                raise OstlerError("this client cannot open other folders")
-            project = self.options.projects.open(cwd)
-            self._projects[cwd] = self._projects.setdefault(project.cwd, project)
-        return self._projects[cwd]
+    def _open_project(self, cwd: str, backend: str, session_id: str) -> OpenedProject:
+        if self.options.projects:
+            return self.options.projects.open(cwd, backend, session_id)
+        if cwd != self._first_project.cwd:
+            raise OstlerError("this client cannot open other folders")
+        return self._first_project
 
     def show_next_waiting(self) -> None:
         """Show the next session that waits for the user."""
@@ -170,12 +172,19 @@ class FullScreenApp(PaintedApp):
         if shown:
             await shown.controller.aclose()
             self.live.remove(shown)
-        request = msgspec.structs.replace(self._request, resume=chat_exit.session)
+        before = OpenSessionRequest(project.cwd, shown.backend if shown else self._request.backend)
         try:
-            await self.show(self.live.find(chat_exit.session) or await self._open(request, project))
+            found = self.live.find(chat_exit.session)
+            await self.show(found or await self._open_other(chat_exit.session, before.cwd, before.backend))
         except OstlerError as error:
             self.chat.show_note(str(error))
-            await self._open_or_quit(msgspec.structs.replace(request, resume=shown.id if shown else ""), project)
+            await self._open_or_quit(msgspec.structs.replace(before, resume=shown.id if shown else ""), project)
+
+    async def _open_other(self, session_id: str, cwd: str, backend: str) -> LiveSession:
+        """Open a stored session, which has its own backend, or without an id a new one."""
+        backend = "" if session_id else backend
+        project = self._open_project(cwd, backend, session_id)
+        return await self._open(OpenSessionRequest(cwd, backend, resume=session_id), project)
 
     # -- what sessions show --------------------------------------------------------------------------------------
 

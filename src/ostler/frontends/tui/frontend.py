@@ -43,4 +43,4 @@ class TuiFrontend:
             sys.stdout.write(f"{line if has_colour else plain_text(line)}\n")
         if app.failure:
             raise app.failure
-        return app.return_code or 0 if status is None else status
+        return app.return_code or 1 if status is None else status  # no status: Textual has shown an error

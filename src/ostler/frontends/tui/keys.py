@@ -1,8 +1,10 @@
 """The keys of the full-screen client: one table for the bindings, the help and the command palette."""
 
+import unicodedata
 from collections.abc import Mapping
 
 import msgspec
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys, key_to_character
 
 
 class KeyAction(msgspec.Struct, frozen=True):
@@ -64,32 +66,38 @@ ACTIONS = (
 GROUPS = {"general": "GENERAL", "input": "INPUT", "transcript": "TRANSCRIPT", "copy": "COPY"}
 BY_NAME = {action.name: action for action in ACTIONS}
 RESERVED = ("enter", "tab", "escape", "up", "down", "left", "right", "backspace")
+SIGNS = {"space", *KEY_NAME_REPLACEMENTS.values()}  # Textual's own names
+NAMES = {key.value.rpartition("+")[2] for key in Keys}  # without modifiers
 EDITING = "editing"  # the setting that is not an action: "vi" or "emacs"
 
 
 class KeyTable:
-    """The keys of every action, with those of `ui.keys`."""
+    """The keys of every action, with those of `ui.keys` that are possible."""
 
     def __init__(self, custom: Mapping[str, str] | None = None) -> None:
         custom = custom or {}
         self.vi = custom.get(EDITING) == "vi"
-        self._unknown = sorted(set(custom) - set(BY_NAME) - {EDITING})
-        self._keys = {action.name: _normalise(custom.get(action.name, action.keys)) for action in ACTIONS}
+        self._problems = [f"there is no action {name!r}" for name in sorted(set(custom) - set(BY_NAME) - {EDITING})]
+        self._keys = {action.name: self._keys_of(action, custom.get(action.name)) for action in ACTIONS}
         self.chords = {key: name for name, keys in self._keys.items() for key in keys if " " in key}
         self.first_keys = {key.split()[0] for key in self.chords}
+
+    def _keys_of(self, action: KeyAction, custom: str | None) -> tuple[str, ...]:
+        """Return the keys of an action: the default ones if one of its own is not possible."""
+        problem = next(filter(None, map(_problem, _normalise(custom or ""))), "")
+        if problem:
+            self._problems.append(f"{problem}, so {action.name} has its default")
+        return _normalise(action.keys if custom is None or problem else custom)
 
     @property
     def problem(self) -> str:
         """What is wrong with `ui.keys`; empty if nothing is."""
-        if self._unknown:
-            return f"there is no action {self._unknown[0]!r}"
-        users: dict[str, list[str]] = {key: ["the input"] for key in RESERVED}
+        users: dict[str, list[str]] = {}
         for name, keys in self._keys.items():
             for key in keys:
                 users.setdefault(key, []).append(name)
-        return next(
-            (f"{readable_key(key)} is used for {' and '.join(n)}" for key, n in users.items() if len(n) > 1), ""
-        )
+        double = (f"{readable_key(key)} is used for {' and '.join(n)}" for key, n in users.items() if len(n) > 1)
+        return "; ".join((*self._problems, *double))
 
     def keys(self, name: str) -> tuple[str, ...]:
         return self._keys[name]
@@ -124,4 +132,25 @@ def _with_plus(key: str) -> str:
     while key.startswith(modifiers):
         modifier, _, key = key.partition("-")
         out += f"{modifier}+"
-    return out + key
+    head, plus, last = (out + key).rpartition("+")
+    if len(last) == 1 and not last.isalnum():
+        name = unicodedata.name(last, last).lower().replace("-", "_").replace(" ", "_")
+        last = KEY_NAME_REPLACEMENTS.get(name, name)
+    return f"{head}{plus}{last}"
+
+
+def _problem(key: str) -> str:
+    """Return why a key cannot have an action; empty if it can."""
+    first = key.split()[0]
+    if any(not _is_known(part.rpartition("+")[2]) for part in key.split()):
+        return f"there is no key {key!r}"
+    return f"{readable_key(first)} is a key of the input" if _is_sign(first) or first in RESERVED else ""
+
+
+def _is_known(name: str) -> bool:
+    return name in NAMES or _is_sign(name)
+
+
+def _is_sign(name: str) -> bool:
+    """Return whether a key without modifiers is text."""
+    return name in SIGNS or (key_to_character(name) or "\n").isprintable()

@@ -41,8 +41,11 @@ class LiveSession:
         services: CommandServices,
         model: TranscriptModel,
         owner: "LiveSessions",
+        backend: str,
     ) -> None:
+        """`backend` is what was requested; empty for the one of the project or of the stored session."""
         self.project = project
+        self.backend = backend
         self.draft = ""  # the text of the input while the session is not shown
         self._owner = owner
         from ostler.frontends.tui.session_controller import SessionController  # after the first frame

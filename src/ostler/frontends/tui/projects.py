@@ -40,8 +40,11 @@ class StoredState(msgspec.Struct, frozen=True):
 class ProjectAccess(Protocol):
     """Access to the projects of the user. All methods raise `OstlerError` on failure."""
 
-    def open(self, cwd: str) -> OpenedProject:
-        """Return what sessions in a folder need. Flags that extend permissions are those of the first project only."""
+    def open(self, cwd: str, backend: str = "", resume: str = "") -> OpenedProject:
+        """Return what new sessions with a backend in a folder need, or a stored session.
+
+        Flags that extend permissions are for the first project only, and those of the model for its backend only.
+        """
 
     async def sessions(self) -> Sequence[StoredState]:
         """Return the newest sessions of all projects."""

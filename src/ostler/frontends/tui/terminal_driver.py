@@ -4,12 +4,14 @@ Textual's own threads do not: the one that writes ends with an error, after whic
 in its queue, and the one that reads tries again without a pause.
 """
 
+import codecs
 import os
 import select
 import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import IO, Any
 
 from textual.drivers import linux_driver
@@ -34,7 +36,9 @@ class TerminalDriver(linux_driver.LinuxDriver):
             threading.Thread(target=self._watch, name="terminal-watch", daemon=True).start()
 
     def run_input_thread(self) -> None:
-        linux_driver.XTermParser = KeyParser  # type: ignore[attr-defined]  # Textual offers no other way to choose it
+        module: Any = linux_driver  # Textual offers no other way to choose these
+        module.XTermParser = KeyParser
+        module.getincrementaldecoder = lambda encoding: partial(codecs.getincrementaldecoder(encoding), "replace")
         super().run_input_thread()
 
     def _watch(self) -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
@@ -33,6 +34,8 @@ ERASE = "\x1b[K"  # to the end of the row
 ERASE_ROW = "\x1b[2K"
 _DISPUTED = re.compile("[\u200d\ufe0e\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
 """Terminals disagree about the width of text with these, so that nobody knows which cells it leaves."""
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What the terminal would interpret. The transcript has none, but texts of inputs may, such as pasted ones."""
 MIN_MOVED = 3  # rows; moving fewer is not worth the bytes
 
 
@@ -215,7 +218,8 @@ def _runs(strip: Strip) -> list[tuple[str, Style]]:
     runs: list[tuple[str, Style]] = []
     for text, style, control in strip:
         if text and not control:
-            _add_run(runs, text, style or PLAIN)
+            shown = text if text.isprintable() else _CONTROLS.sub(lambda match: " " * cell_len(match[0]), text)
+            _add_run(runs, shown, style or PLAIN)
     return runs
 
 

@@ -42,6 +42,7 @@ SPIN_SECONDS = (1.0, 0.25)  # without and with animations
 PANEL_COLUMNS = 42
 NARROW_COLUMNS = 76  # a narrower window has no room for the panel beside the transcript
 LOG_ROWS = 8
+NOTE_SECONDS, LONG_NOTE_SECONDS = 3.0, 15.0
 GAME_ROWS = 10
 MIN_CARD_ROWS = 6  # a lower window shows no cards, so that the input has a row
 ROOMY_ROWS = 28  # from this height, the input has empty rows around its text
@@ -114,7 +115,7 @@ class ChatScreen(Screen[None]):
         self.view.welcome = list(welcome_lines(self.owner.project.cwd, self.keys))
         self.on_prompt_field_mode_changed()
         if problem := self.keys.problem:
-            self.show_note(f"ui.keys: {problem}")
+            self.show_note(f"ui.keys: {problem}", seconds=LONG_NOTE_SECONDS)
         self.screen_layout_refresh_signal.subscribe(self, lambda _: self.prompt.place_cursor())
 
     def on_resize(self) -> None:
@@ -243,13 +244,13 @@ class ChatScreen(Screen[None]):
     def restore_draft(self, text: str) -> None:
         self.prompt.restore_draft(text)
 
-    def show_note(self, text: str) -> None:
+    def show_note(self, text: str, *, seconds: float = NOTE_SECONDS) -> None:
         """Show a short message in the activity row for a moment."""
         self._note = PAINT(sanitise(text), "yellow")
         self._show_activity()
         if not self.controller:
             self.query_one("#activity", TextRows).show([self._note])
-        self.set_timer(3.0, self._clear_note)
+        self.set_timer(seconds, self._clear_note)
 
     def _clear_note(self) -> None:
         self._note = ""

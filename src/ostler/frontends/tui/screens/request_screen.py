@@ -216,6 +216,7 @@ class RequestScreen(ModalScreen[None]):
             self._lay_out(first[1], self._menu)
 
     def on_scroll_rows_changed(self) -> None:
+        self.keys.drop_refused_key()
         self._reveal_answers()
         self._show_feedback()
 
@@ -325,10 +326,7 @@ class RequestScreen(ModalScreen[None]):
         elif event.is_printable and event.character:
             key = event.character.lower()
             key = key if key in dict(menu.answers) else ""
-            if key and not self._may_answer(key):
-                self._hint = SCROLL_HINT
-                return
-            self.keys.press(key, event.character)
+            self.keys.press(key, event.character, "" if not key or self._may_answer(key) else SCROLL_HINT)
 
     def _scroll(self, key: str) -> bool:
         body = self.query_one("#request", ScrollRows)

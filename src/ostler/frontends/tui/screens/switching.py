@@ -12,7 +12,6 @@ from ostler.frontends.tui.slash_commands import slash_commands
 from ostler.frontends.tui.themes import find_theme, own_themes
 from ostler.frontends.tui.widgets.choice_rows import Choice
 from ostler.frontends.tui.workers import start_work
-from ostler.interaction.services import CommandServices
 from ostler.text.sanitise import sanitise
 
 if TYPE_CHECKING:
@@ -75,18 +74,16 @@ class Switcher:
         controller = self._app.chat.controller
         if controller is None:
             return
-        items = [
-            Choice(c.value, sanitise(c.label or c.value), sanitise(c.description))
-            for option in controller.session.info.options
-            if option.id == option_id
-            for c in option.choices
-        ]
-        if not items and option_id == "model":
-            items = await _model_choices(controller.services)
-        elif not items and option_id == "agent":
-            agents = await controller.services.agents()
-            items = [Choice(agent.name, sanitise(agent.name), sanitise(agent.description)) for agent in agents]
-        chosen = controller.commands.usage.option(option_id)
+        commands = controller.commands
+        if option_id == "model":
+            offered, _ = await commands.info.available_models()
+            chosen = commands.info.current_model(offered)
+        else:
+            offered = commands.info.choices(option_id)
+            if not offered and option_id == "agent":
+                offered = list(await controller.services.agents())
+            chosen = commands.usage.option(option_id)
+        items = [Choice(item.name, sanitise(item.name), sanitise(item.description)) for item in offered]
         title = f"Switch the {OPTION_NAMES[option_id]} of this session"
         self._choose(title, items, partial(self._set_option, option_id), chosen=chosen, is_open=option_id == "model")
 
@@ -177,10 +174,3 @@ class Switcher:
             ChoiceScreen(title, items, chosen=chosen, is_open=is_open),
             lambda value: on_choice(value) if value else None,
         )
-
-
-async def _model_choices(services: CommandServices) -> list[Choice]:
-    try:
-        return [Choice(name, sanitise(name)) for name in await services.models()]
-    except OstlerError:
-        return []  # the endpoint cannot be reached; a name can still be typed
