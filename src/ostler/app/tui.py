@@ -44,6 +44,7 @@ class FullScreenClient(msgspec.Struct, frozen=True):
             from ostler.app.tui_projects import LocalProjects
             from ostler.frontends.tui.frontend import TuiFrontend
             from ostler.frontends.tui.options import SLOW_FRAMES, TuiOptions
+            from ostler.workspace.worktrees import add_worktree
         except ModuleNotFoundError as error:
             if error.name not in ("textual", "rich"):
                 raise
@@ -53,9 +54,11 @@ class FullScreenClient(msgspec.Struct, frozen=True):
         cwd = workspace_path(self.options.cwd)
         ui = load_settings(cwd, trust=self.options.trust).config.ui
         state = ensure_home(os.environ) / THEME_FILE
-        projects = LocalProjects(self.options)
+        given = self.options
         if self.worktree is not None:
-            cwd = Path(await projects.make_worktree(str(cwd), self.worktree))
+            cwd = await asyncio.to_thread(add_worktree, cwd, self.worktree)
+            given = msgspec.structs.replace(given, cwd=str(cwd))  # the flags are for the worktree
+        projects = LocalProjects(given)
         options = TuiOptions(
             theme=ui.theme or (state.read_text().strip() if state.is_file() else ""),
             keys=ui.keys,
@@ -68,7 +71,7 @@ class FullScreenClient(msgspec.Struct, frozen=True):
             frames_per_second=SLOW_FRAMES if self.slow else 30.0,
             projects=projects,
         )
-        request = OpenSessionRequest(str(cwd), self.options.backend, resume=self.resume, interactive=True)
+        request = OpenSessionRequest(str(cwd), given.backend, resume=self.resume, interactive=True)
         project = projects.open(str(cwd))
         return await TuiFrontend(request, project, options).run(project.manager)
 

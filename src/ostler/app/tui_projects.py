@@ -46,11 +46,19 @@ class LocalProjects:
         )
 
     def _options_for(self, path: Path) -> RunOptions:
-        """Return the options of a project. Trust and permissions were given for the first one only."""
+        """Return the options of a project: in another than the first one, only those that extend no permissions."""
         options = msgspec.structs.replace(self._options, cwd=str(path))
         if path == self._root:
             return options
-        return msgspec.structs.replace(options, trust=False, write=False, yolo=False, allow=(), profile="", mode="")
+        return msgspec.structs.replace(
+            options,
+            trust=False,
+            write=False,
+            yolo=False,
+            allow=(),
+            profile=options.profile if options.profile == "paranoid" else "",
+            mode=options.mode if options.mode == "plan" else "",
+        )
 
     async def sessions(self) -> Sequence[StoredState]:
         return await asyncio.to_thread(self._list_sessions)

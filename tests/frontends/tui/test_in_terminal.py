@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import threading
 
 import pytest
@@ -459,3 +460,14 @@ def test_slow_connection_gets_few_frames(tui, models):
             term.wait_for("line 97 of")
         frames[name] = term.raw[before:].count(b"\x1b[23;3H")  # the cursor is placed after each frame
     assert frames["slow"] < 0.6 * frames["usual"], frames
+
+
+@pytest.mark.req("TU-9", "PM-10")
+def test_flags_hold_in_the_new_worktree(tui, models, ostler):
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.com"]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+        subprocess.run([*git, *words], cwd=ostler.workspace, check=True)
+    with models.playing() as server:
+        term = tui(server, "--worktree", "fix", "--mode", "plan", "--profile", "paranoid", columns=140)
+        cards = term.screen.display[1]
+    assert re.search(r" plan .* paranoid +ostler/fix ", cards), cards
