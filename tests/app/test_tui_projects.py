@@ -12,7 +12,10 @@ from ostler.settings.run_options import RunOptions
     ("given", "kept"),
     [
         (RunOptions("", mode="plan", profile="paranoid", max_steps=3), True),
-        (RunOptions("", mode="accept-edits", profile="god_mode", write=True, yolo=True, trust=True, allow=("*",)), False),
+        (
+            RunOptions("", mode="accept-edits", profile="god_mode", write=True, yolo=True, trust=True, allow=("*",)),
+            False,
+        ),
     ],
 )
 def test_other_project_gets_only_the_flags_that_extend_no_permissions(tmp_path, given, kept):

@@ -26,7 +26,7 @@ _OPTIONS = (
 class Worktree(msgspec.Struct, frozen=True):
     """A worktree that Ostler made, on the branch `branch`, unless another one was checked out there.
 
-    `changes` is the number of changed files, `unchecked` of files whose changes git was told to ignore, and `commits`
+    `changes` is the number of changed files, `unchecked` of files whose changes git ignores, and `commits`
     of commits that only this worktree and its branch have. `problem` tells why nothing is known about it.
     """
 
