@@ -21,7 +21,7 @@ from ostler.settings.run_options import RunOptions
 if TYPE_CHECKING:
     from ostler.app.server_sessions import ServerSession
 
-MAX_SESSIONS = 100
+MAX_SESSIONS = 1000
 
 
 class LocalProjects:

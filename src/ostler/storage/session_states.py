@@ -29,13 +29,12 @@ class _Line(msgspec.Struct):
 
 def open_session_states(settings: Settings, session_ids: Iterable[str]) -> Mapping[str, OpenState]:
     """Return the state of those sessions that a process has open."""
-    store = session_store(settings)
-    states: dict[str, OpenState] = {}
-    for session_id in session_ids:
-        session = store.find_exact(session_id)
-        if session and is_locked(session.folder):
-            states[session_id] = journal_state(session.journal_path)
-    return states
+    wanted = set(session_ids)
+    return {
+        session.id: journal_state(session.journal_path)
+        for session in session_store(settings).sessions()
+        if session.id in wanted and is_locked(session.folder)
+    }
 
 
 def has_open_session(settings: Settings, folder: Path) -> bool:

@@ -1,13 +1,17 @@
 """Several open sessions: the overview, the background, other projects."""
 
+import asyncio
+
 import pytest
 from tests.fake_services import FakeServices
 from tests.frontends.tui.tui_user import call, full_screen, say
+from textual import events
 
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.errors import UsageError
 from ostler.core.sessions import SessionSummary
 from ostler.frontends.tui.projects import OpenedProject, StoredState
+from ostler.frontends.tui.screens.dialog import Dialog
 from ostler.frontends.tui.screens.overview_screen import OverviewScreen
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.testing.fake_tool import FakeTool
@@ -73,8 +77,8 @@ def projects(tmp_path):
     return made
 
 
-def client(projects):
-    return full_screen(None, manager=Manager(projects), projects=projects)
+def client(projects, **options):
+    return full_screen(None, manager=Manager(projects), projects=projects, **options)
 
 
 async def open_overview(user):
@@ -122,6 +126,7 @@ async def test_sessions_of_all_projects_are_listed_by_state(projects):
     projects.stored = [StoredState(summary), StoredState(elsewhere, "working", is_open=True)]
     async with client(projects) as user:
         await open_overview(user)
+        await user.wait_until(lambda: len(shown_rows(user)) == 3)
         assert shown_rows(user) == [("▶", "Open there"), ("·", "new session"), ("·", "An old one")]
         await user.press("enter")  # another process has it open
         await user.pilot.pause()
@@ -130,6 +135,37 @@ async def test_sessions_of_all_projects_are_listed_by_state(projects):
         await user.wait_until(lambda: projects.opened[-1].resume == "old")
         await user.wait_until(lambda: user.app.project.cwd == "/work/other")
     assert projects.opened[-1].cwd == "/work/other"
+
+
+@pytest.mark.req("TU-9")
+async def test_keys_and_the_overview_do_not_wait_for_the_list_of_sessions(projects):
+    listed = asyncio.Event()
+
+    async def sessions():
+        await listed.wait()
+        summary = SessionSummary("old", "/work/other", "An old one", turns=2)
+        return [StoredState(summary, "working", is_open=True)]
+
+    projects.sessions = sessions
+    async with client(projects) as user:
+        await open_overview(user)
+        assert shown_rows(user) == [("·", "new session")]
+        listed.set()
+        await user.wait_until(lambda: len(shown_rows(user)) == 2)
+        assert user.app.screen.query_one("#choices").selected.label == "An old one"
+
+
+@pytest.mark.req("TU-1")
+@pytest.mark.parametrize("key", ["f1", "f2", "f3", "f5", "f8"])
+async def test_keys_pressed_while_a_dialog_closes_do_not_end_the_client(projects, key):
+    async with client(projects, arcade="pong") as user:
+        await user.press(key)
+        await user.wait_until(lambda: isinstance(user.app.screen, Dialog))
+        for _ in range(3):  # before the dialog handles the first one
+            user.app.screen._forward_event(events.Key("escape", None))
+        await user.wait_until(lambda: user.app.screen is user.app.chat)
+        await user.type("more")
+        await user.wait_for("Reply to more.")
 
 
 @pytest.mark.req("TU-9")

@@ -350,12 +350,12 @@ class ChatScreen(Screen[None]):
             "redraw": self.owner.redraw,
             "theme": partial(self._switcher.set_theme, ""),
             "history": self._switcher.choose_prompt,
+            "sessions": self._switcher.show_overview,
         }
 
     def _switch_actions(self) -> dict[str, Callable[[], Awaitable[None]]]:
         switcher = self._switcher
         return {
-            "sessions": switcher.show_overview,
             "palette": switcher.show_palette,
             "project": switcher.choose_project,
             "backend": switcher.choose_backend,
@@ -436,4 +436,4 @@ class ChatScreen(Screen[None]):
         self.show_note("mouse on" if self.owner.has_mouse else "mouse off: select text with the terminal")
 
 
-SWITCHES = ("sessions", "project", "backend", "agent", "model", "profile", "palette")
+SWITCHES = ("project", "backend", "agent", "model", "profile", "palette")

@@ -10,11 +10,11 @@ import msgspec
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.projects import Activity, ProjectAccess, StoredState
+from ostler.frontends.tui.screens.dialog import Dialog
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.widgets.choice_rows import Choice, ChoiceRows, matching
 from ostler.frontends.tui.widgets.key_hints import KeyHints
@@ -63,7 +63,7 @@ class OverviewChoice(msgspec.Struct, frozen=True):
     backend: str = ""
 
 
-class OverviewScreen(ModalScreen[OverviewChoice | None]):
+class OverviewScreen(Dialog[OverviewChoice | None]):
     """Lists the sessions, those that wait for the user first."""
 
     DEFAULT_CSS = """
@@ -81,17 +81,17 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
     def __init__(
         self,
         live: Iterable[LiveSession],
-        stored: Sequence[StoredState],
         projects: ProjectAccess | None,
         cwd: str,
     ) -> None:
         """`live` are the sessions of this client; `cwd` is where new work starts if no session is selected."""
         super().__init__()
         self._live = live
-        self._stored = stored
+        self._stored: Sequence[StoredState] = ()
         self._of_servers: Sequence[StoredState] = ()
         self._projects = projects
         self._refreshes = 0
+        self._keeps_selected = False  # otherwise the first one is selected when the stored sessions are known
         self._cwd = cwd
         self._rows: dict[str, OverviewRow] = {}
 
@@ -104,7 +104,7 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
 
     def on_mount(self) -> None:
         self._show()
-        start_work(self, self._list_servers, "servers", exclusive=True)
+        start_work(self, self._list_again, "sessions", exclusive=True)
         self.set_interval(REFRESH_SECONDS, self._refresh)
 
     def on_resize(self) -> None:
@@ -120,6 +120,7 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
         if self._projects:
             self._stored = await self._projects.sessions()
             self._show()
+            self._keeps_selected = True
             await self._list_servers()
 
     async def _list_servers(self) -> None:
@@ -132,7 +133,7 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
         self._rows = {row.id: row for row in overview_rows(self._live, [*self._stored, *self._of_servers])}
         words = self.query_one(Input).value.casefold().split()
         found = matching(_choices(self._rows.values()), words)
-        self.query_one(ChoiceRows).show(found, keep_selected=True)
+        self.query_one(ChoiceRows).show(found, keep_selected=self._keeps_selected)
         counts = [f"{count} {name.lower()}" for name, count in _counts(self._rows.values()) if count]
         title = PAINT("Sessions of all projects", "bold") + PAINT(f"  {', '.join(counts)}", "dim")
         self.query_one("#overview-title", TextRows).show([title])
@@ -165,6 +166,7 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
     def on_key(self, event: events.Key) -> None:
         steps = {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}
         if event.key in steps:
+            self._keeps_selected = True
             self.query_one(ChoiceRows).move(steps[event.key])
         elif event.key in ("ctrl+n", "ctrl+w"):
             cwd = self._selected.cwd if self._selected else self._cwd

@@ -28,10 +28,8 @@ class Switcher:
     def __init__(self, app: "FullScreenApp") -> None:
         self._app = app
 
-    async def show_overview(self) -> None:
-        projects = self._app.options.projects
-        stored = await projects.sessions() if projects else ()
-        overview = OverviewScreen(self._app.live, stored, projects, self._app.project.cwd)
+    def show_overview(self) -> None:
+        overview = OverviewScreen(self._app.live, self._app.options.projects, self._app.project.cwd)
         self._app.push_screen(overview, self._on_overview)
 
     def _on_overview(self, choice: OverviewChoice | None) -> None:
