@@ -12,4 +12,4 @@ class Dialog(ModalScreen[T]):
     """Closes only itself, and only once: keys that were pressed meanwhile would otherwise close the screen below it."""
 
     def dismiss(self, result: T | None = None) -> AwaitComplete:
-        return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
+        return super().dismiss(result) if self.is_current else AwaitComplete()
