@@ -54,7 +54,7 @@ class FullScreenApp(PaintedApp):
         self.chat = ChatScreen(options, self)
         for theme in own_themes():
             self.register_theme(theme)
-        self.live = LiveSessions(self, sorted(self.available_themes), self._on_leave)
+        self.live = LiveSessions(self, sorted(self.available_themes), self._leave_session)
         self.theme = find_theme(self, options.theme) or DEFAULT_THEME
         if not options.animations:
             self.animation_level = "none"
@@ -145,7 +145,7 @@ class FullScreenApp(PaintedApp):
     def end_without_terminal(self, status: int) -> None:
         self.leave(ChatExit(status))
 
-    def _on_leave(self, live: LiveSession, chat_exit: ChatExit) -> None:
+    def _leave_session(self, live: LiveSession, chat_exit: ChatExit) -> None:
         if not self.is_running:
             return  # an exception has ended the app, and is shown
         if live is self.live.shown:
