@@ -14,7 +14,6 @@ from textual.app import App
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Region
-from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.strip import Strip
 
@@ -61,7 +60,7 @@ def test_no_other_module_uses_internal_modules_of_textual():
     assert sorted(used) == ["key_parser.py", "painted_app.py", "terminal_driver.py"]
 
 
-EVENTS = [kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Message)]
+EVENTS = [kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, events.Event)]
 HANDLERS = {f"{prefix}{kind.handler_name}" for kind in EVENTS for prefix in ("", "_")}
 
 
