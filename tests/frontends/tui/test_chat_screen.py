@@ -3,11 +3,14 @@
 import asyncio
 
 import pytest
+from tests.fake_services import FakeServices
 from tests.frontends.tui.tui_user import call, full_screen, say
 
 from ostler.core.events import TodosChanged
 from ostler.core.permission import Decision
 from ostler.core.tools import Todo
+from ostler.frontends.tui.screens import switching
+from ostler.frontends.tui.screens.choice_screen import ChoiceScreen
 from ostler.frontends.tui.status import panel_sections, status_cards
 from ostler.interaction import answer_keys
 from ostler.journal.memory_journal import MemoryJournal
@@ -335,3 +338,22 @@ async def test_palette_runs_an_action_and_a_command(open_session):
             if shown:
                 await user.wait_until(lambda shown=shown: bool(user.app.chat.query_one(shown).display))
         await user.wait_until(lambda: "> /todo" in user.transcript)
+
+
+@pytest.mark.req("TU-3", "TU-7")
+async def test_keys_work_while_the_list_of_models_is_asked_for(open_session, monkeypatch):
+    answered, services = asyncio.Event(), FakeServices()
+
+    async def answer_late():
+        await answered.wait()
+        return ["other"]
+
+    monkeypatch.setattr(services, "models", answer_late)
+    monkeypatch.setattr(switching, "LIST_SECONDS", 60.0)
+    async with full_screen(await open_session([say("Hello.")]), services=services) as user:
+        await user.press("f2", *"model", "enter")
+        await user.wait_until(lambda: user.app.screen is user.app.chat)
+        await user.press(*"text")
+        await user.wait_until(lambda: user.app.chat.prompt.text == "text")
+        answered.set()
+        await user.wait_until(lambda: isinstance(user.app.screen, ChoiceScreen))

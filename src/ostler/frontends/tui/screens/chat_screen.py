@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,7 +28,7 @@ from ostler.frontends.tui.widgets.prompt_field import PromptField
 from ostler.frontends.tui.widgets.search_field import SearchField
 from ostler.frontends.tui.widgets.status_cards import TALL_ROWS, StatusCards
 from ostler.frontends.tui.widgets.text_rows import TextRows
-from ostler.frontends.tui.workers import start_work
+from ostler.frontends.tui.workers import Work, start_work
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.prompt_history import PromptHistory
 from ostler.text.sanitise import sanitise
@@ -317,7 +317,7 @@ class ChatScreen(Screen[None]):
         if simple := self._view_actions().get(name):
             simple()
         elif name in SWITCHES:
-            await self._switch_actions()[name]()
+            start_work(self, self._switch_actions()[name], "switch", exclusive=True)  # some lists take long
         elif handler := getattr(self, f"_do_{name}", None):
             result = handler()
             if result is not None:
@@ -351,12 +351,12 @@ class ChatScreen(Screen[None]):
             "theme": partial(self._switcher.set_theme, ""),
             "history": self._switcher.choose_prompt,
             "sessions": self._switcher.show_overview,
+            "palette": self._switcher.show_palette,
         }
 
-    def _switch_actions(self) -> dict[str, Callable[[], Awaitable[None]]]:
+    def _switch_actions(self) -> dict[str, Work]:
         switcher = self._switcher
         return {
-            "palette": switcher.show_palette,
             "project": switcher.choose_project,
             "backend": switcher.choose_backend,
             **{option: partial(switcher.choose_option, option) for option in ("agent", "model", "profile")},
@@ -436,4 +436,4 @@ class ChatScreen(Screen[None]):
         self.show_note("mouse on" if self.owner.has_mouse else "mouse off: select text with the terminal")
 
 
-SWITCHES = ("project", "backend", "agent", "model", "profile", "palette")
+SWITCHES = ("project", "backend", "agent", "model", "profile")

@@ -1,5 +1,6 @@
 """Switches the session, project, backend, model, agent, security profile and theme, each with a list to choose from."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from ostler.text.sanitise import sanitise
 if TYPE_CHECKING:
     from ostler.frontends.tui.app import FullScreenApp
 
+LIST_SECONDS = 3.0
 OPTION_COMMANDS = {"agent": "/agents", "model": "/models", "profile": "/profile"}
 OPTION_NAMES = {"agent": "agent", "model": "model", "profile": "security profile"}
 
@@ -129,7 +131,7 @@ class Switcher:
 
     # -- the command palette -------------------------------------------------------------------------------------
 
-    async def show_palette(self) -> None:
+    def show_palette(self) -> None:
         """Show all actions of keys and all slash commands, and run the chosen one."""
         keys = self._app.chat.keys
         actions = [
@@ -171,14 +173,16 @@ class Switcher:
         if not items and not is_open:
             self._app.chat.show_note("there is nothing to choose from")
             return
-        self._app.push_screen(
-            ChoiceScreen(title, items, chosen=chosen, is_open=is_open),
-            lambda value: on_choice(value) if value else None,
-        )
+        if self._app.screen is self._app.chat:  # otherwise the user opened another dialog meanwhile
+            self._app.push_screen(
+                ChoiceScreen(title, items, chosen=chosen, is_open=is_open),
+                lambda value: on_choice(value) if value else None,
+            )
 
 
 async def _model_choices(services: CommandServices) -> list[Choice]:
     try:
-        return [Choice(name, sanitise(name)) for name in await services.models()]
-    except OstlerError:
+        async with asyncio.timeout(LIST_SECONDS):
+            return [Choice(name, sanitise(name)) for name in await services.models()]
+    except (OstlerError, TimeoutError):
         return []  # the endpoint cannot be reached; a name can still be typed
