@@ -304,8 +304,9 @@ class ChatScreen(Screen[None]):
         self.menu.styles.margin = (0, 0, self.prompt.outer_size.height + 1, 0)
 
     def on_transcript_view_clicked(self, event: TranscriptView.Clicked) -> None:
-        if self.view.model.entries[event.entry].kind in ("call", "message"):
-            self.view.model.toggle_fold(event.entry)
+        model = self.view.model
+        if event.entry < len(model.entries) and model.entries[event.entry].kind in ("call", "message"):
+            model.toggle_fold(event.entry)
 
     def on_transcript_view_selected(self, event: TranscriptView.Selected) -> None:
         self._copier.copy_selection(event.text)
