@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 SPIN_SECONDS = (1.0, 0.25)  # without and with animations
 PANEL_COLUMNS = 42
 NARROW_COLUMNS = 76  # a narrower window has no room for the panel beside the transcript
+NOTE_SECONDS = 3.0
 LOG_ROWS = 8
 GAME_ROWS = 10
 MIN_CARD_ROWS = 6  # a lower window shows no cards, so that the input has a row
@@ -92,6 +93,7 @@ class ChatScreen(Screen[None]):
         self._games: dict[str, Game] = {}
         self._copier = TranscriptCopier(self.view, owner.write_terminal, self.show_note)
         self._note = ""
+        self._note_timer: Timer | None = None
         for action in ACTIONS:
             if action.name != "newline" and (keys := self.keys.single_keys(action.name)):
                 self._bindings.bind(",".join(keys), f"do('{action.name}')", action.description, priority=True)
@@ -249,7 +251,9 @@ class ChatScreen(Screen[None]):
         self._show_activity()
         if not self.controller:
             self.query_one("#activity", TextRows).show([self._note])
-        self.set_timer(3.0, self._clear_note)
+        if self._note_timer:
+            self._note_timer.stop()
+        self._note_timer = self.set_timer(NOTE_SECONDS, self._clear_note)
 
     def _clear_note(self) -> None:
         self._note = ""
