@@ -11,6 +11,7 @@ from ostler.backends.scripted import ScriptedBackend
 from ostler.core.errors import UsageError
 from ostler.core.sessions import SessionSummary
 from ostler.frontends.tui.projects import OpenedProject, StoredState
+from ostler.frontends.tui.screens import overview_screen
 from ostler.frontends.tui.screens.dialog import Dialog
 from ostler.frontends.tui.screens.overview_screen import OverviewScreen
 from ostler.journal.memory_journal import MemoryJournal
@@ -153,6 +154,45 @@ async def test_keys_and_the_overview_do_not_wait_for_the_list_of_sessions(projec
         listed.set()
         await user.wait_until(lambda: len(shown_rows(user)) == 2)
         assert user.app.screen.query_one("#choices").selected.label == "An old one"
+
+
+@pytest.mark.req("TU-9")
+async def test_next_waiting_session_may_be_one_of_a_server(projects):
+    summary = SessionSummary("far", "/work/project", "Far away", turns=2)
+    here = StoredState(summary, "waiting", backend="remote:unix:/s/api/agent/sessions/far", server="s")
+
+    async def server_sessions():
+        return [here]
+
+    projects.server_sessions = server_sessions
+    async with client(projects) as user:
+        await user.type("ask")
+        await user.wait_for("Allow once")
+        await open_overview(user)
+        await user.wait_until(lambda: len(shown_rows(user)) == 2)
+        await user.press("ctrl+g")  # not the one that is shown
+        await user.wait_until(lambda: len(projects.opened) == 2)
+    assert (projects.opened[-1].backend, projects.opened[-1].resume) == (here.backend, "")
+
+
+@pytest.mark.req("TU-9")
+async def test_slow_server_is_waited_for_while_the_list_is_refreshed(projects, monkeypatch):
+    monkeypatch.setattr(overview_screen, "REFRESH_SECONDS", 0.02)
+    answered, calls = asyncio.Event(), []
+
+    async def server_sessions():
+        calls.append(1)
+        await answered.wait()
+        return [StoredState(SessionSummary("far", "/work/project", "Far away", turns=2), backend="remote:s")]
+
+    projects.server_sessions = server_sessions
+    async with client(projects) as user:
+        await open_overview(user)
+        screen = user.app.screen
+        await user.wait_until(lambda: screen._refreshes > 8)
+        assert len(calls) == 1
+        answered.set()
+        await user.wait_until(lambda: ("·", "Far away") in shown_rows(user))
 
 
 @pytest.mark.req("TU-1")

@@ -91,6 +91,7 @@ class OverviewScreen(Dialog[OverviewChoice | None]):
         self._of_servers: Sequence[StoredState] = ()
         self._projects = projects
         self._refreshes = 0
+        self._is_listing = False
         self._keeps_selected = False  # otherwise the first one is selected when the stored sessions are known
         self._cwd = cwd
         self._rows: dict[str, OverviewRow] = {}
@@ -104,7 +105,7 @@ class OverviewScreen(Dialog[OverviewChoice | None]):
 
     def on_mount(self) -> None:
         self._show()
-        start_work(self, self._list_again, "sessions", exclusive=True)
+        start_work(self, self._list_again, "sessions")
         self.set_interval(REFRESH_SECONDS, self._refresh)
 
     def on_resize(self) -> None:
@@ -112,21 +113,22 @@ class OverviewScreen(Dialog[OverviewChoice | None]):
 
     def _refresh(self) -> None:
         self._refreshes += 1
-        if self._refreshes % REFRESHES_PER_LIST == 0:
-            start_work(self, self._list_again, "sessions", exclusive=True)
+        if self._refreshes % REFRESHES_PER_LIST == 0 and not self._is_listing:
+            start_work(self, self._list_again, "sessions")
         self._show()
 
     async def _list_again(self) -> None:
-        if self._projects:
+        if not self._projects:
+            return
+        self._is_listing = True
+        try:
             self._stored = await self._projects.sessions()
             self._show()
             self._keeps_selected = True
-            await self._list_servers()
-
-    async def _list_servers(self) -> None:
-        if self._projects and (found := await self._projects.server_sessions()) != self._of_servers:
-            self._of_servers = found
+            self._of_servers = await self._projects.server_sessions()  # slow if one cannot be reached
             self._show()
+        finally:
+            self._is_listing = False
 
     def _show(self) -> None:
         """Show the current states, with the selected session still selected."""
@@ -173,9 +175,10 @@ class OverviewScreen(Dialog[OverviewChoice | None]):
             text = self.query_one(Input).value.strip()
             self.dismiss(OverviewChoice(cwd=cwd, prompt=text, in_worktree=event.key == "ctrl+w"))
         elif event.key == "ctrl+g":
-            waiting = next((row for row in self._rows.values() if row.activity == "waiting" and not row.is_open), None)
+            shown = {live.id for live in self._live if live.is_shown}
+            waiting = [row for row in self._rows.values() if row.activity == "waiting" and not row.is_open]
             if waiting:
-                self.dismiss(OverviewChoice(waiting.id, waiting.cwd))
+                self._open(next((row for row in waiting if row.id not in shown), waiting[0]))
         elif event.key in ("escape", "ctrl+c", "f5"):
             self.dismiss(None)
         else:
