@@ -14,6 +14,7 @@ from ostler.frontends.tui.projects import OpenedProject, StoredState
 from ostler.frontends.tui.screens import overview_screen
 from ostler.frontends.tui.screens.dialog import Dialog
 from ostler.frontends.tui.screens.overview_screen import OverviewScreen
+from ostler.interaction.chat_exit import ChatExit
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import ASK_ALL, open_test_session
@@ -195,6 +196,44 @@ async def test_slow_server_is_waited_for_while_the_list_is_refreshed(projects, m
         await user.wait_until(lambda: ("·", "Far away") in shown_rows(user))
 
 
+@pytest.mark.req("TU-1", "TU-9")
+async def test_error_of_a_list_or_a_new_session_does_not_end_the_client(projects):
+    async def fail(*arguments):
+        raise UsageError("config.json:2:1: the file ends")
+
+    async with client(projects) as user:
+        await user.type("hi")
+        await user.wait_for("Reply to hi.")
+        projects.sessions = projects.backends = projects.open_session = fail
+        await open_overview(user)
+        title = user.app.screen.query_one("#overview-title")
+        await user.wait_until(lambda: "the file ends" in "".join(title.lines))
+        await user.press("escape")
+        await user.app.chat.action_do("backend")
+        await user.wait_for("the file ends")
+        user.app.chat.view.model.clear()
+        user.app.chat.prompt.insert("draft")
+        shown = user.app.live.shown
+        user.app.leave(ChatExit(None))
+        await user.wait_for("the file ends")
+        assert user.app.live.shown is shown
+        assert user.app.chat.prompt.text == "draft"
+
+
+@pytest.mark.req("CL-7", "TU-3")
+async def test_new_session_replaces_the_shown_one_and_keeps_the_input(projects):
+    async with client(projects) as user:
+        await user.type("hi")
+        await user.wait_for("Reply to hi.")
+        before = user.app.live.shown
+        user.app.chat.prompt.insert("draft")
+        user.app.leave(ChatExit(None))
+        await user.wait_until(lambda: user.app.live.shown not in (before, None))
+        assert "Reply to hi." not in user.transcript
+        assert user.app.chat.prompt.text == "draft"
+        assert list(user.app.live) == [user.app.live.shown]
+
+
 @pytest.mark.req("TU-1")
 @pytest.mark.parametrize("key", ["f1", "f2", "f3", "f5", "f8"])
 async def test_keys_pressed_while_a_dialog_closes_do_not_end_the_client(projects, key):
@@ -224,7 +263,7 @@ async def test_project_is_switched_by_path_and_a_wrong_path_changes_nothing(proj
         await user.press("f9")
         await user.wait_until(lambda: type(user.app.screen).__name__ == "ChoiceScreen")
         await user.press(*"/missing", "enter")
-        await user.wait_until(lambda: "no such folder" in user.app.chat._note)
+        await user.wait_for("no such folder")
         assert user.app.project.cwd == "/work/project"
         await user.press("f9")
         await user.wait_until(lambda: type(user.app.screen).__name__ == "ChoiceScreen")

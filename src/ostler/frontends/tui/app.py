@@ -19,7 +19,7 @@ from ostler.frontends.tui.painted_app import PaintedApp
 from ostler.frontends.tui.projects import OpenedProject
 from ostler.frontends.tui.screens.chat_screen import ChatScreen
 from ostler.frontends.tui.themes import DEFAULT_THEME, find_theme, own_themes
-from ostler.frontends.tui.workers import start_work
+from ostler.frontends.tui.workers import WorkFailed, start_work
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.services import CommandServices
 
@@ -105,11 +105,7 @@ class FullScreenApp(PaintedApp):
         live = self.live.find(session_id)
         if live is None:
             request = OpenSessionRequest(cwd, backend or self._request.backend, resume=session_id, interactive=True)
-            try:
-                live = await self._open(request, self._open_project(cwd or self.project.cwd))
-            except OstlerError as error:
-                self.chat.show_note(str(error))
-                return
+            live = await self._open(request, self._open_project(cwd or self.project.cwd))
         await self.show(live)
         if prompt:
             await live.controller.submit(prompt, "")
@@ -165,17 +161,23 @@ class FullScreenApp(PaintedApp):
             self.exit(chat_exit.status)
             return
         self._is_leaving = False
-        project = self.project
-        self.chat.detach()
-        if shown:
-            await shown.controller.aclose()
-            self.live.remove(shown)
         request = msgspec.structs.replace(self._request, resume=chat_exit.session)
-        try:
-            await self.show(self.live.find(chat_exit.session) or await self._open(request, project))
-        except OstlerError as error:
-            self.chat.show_note(str(error))
-            await self._open_or_quit(msgspec.structs.replace(request, resume=shown.id if shown else ""), project)
+        live = self.live.find(chat_exit.session) or await self._open(request, self.project)
+        if shown and shown is not live:
+            self.live.remove(shown)
+        await self.show(live)
+        if shown and shown is not live:
+            await shown.controller.aclose()
+
+    def on_work_failed(self, event: WorkFailed) -> None:
+        self.show_error(event.text)
+
+    def show_error(self, text: str) -> None:
+        """Show an error in the transcript of the shown session."""
+        if self.live.shown:
+            self.live.shown.controller.show_notice([text])
+        else:
+            self.chat.show_note(text)
 
     # -- what sessions show --------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
+from ostler.core.errors import OstlerError
 from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.projects import Activity, ProjectAccess, StoredState
 from ostler.frontends.tui.screens.dialog import Dialog
@@ -92,6 +93,7 @@ class OverviewScreen(Dialog[OverviewChoice | None]):
         self._projects = projects
         self._refreshes = 0
         self._is_listing = False
+        self._problem = ""  # why stored sessions cannot be listed
         self._keeps_selected = False  # otherwise the first one is selected when the stored sessions are known
         self._cwd = cwd
         self._rows: dict[str, OverviewRow] = {}
@@ -120,15 +122,17 @@ class OverviewScreen(Dialog[OverviewChoice | None]):
     async def _list_again(self) -> None:
         if not self._projects:
             return
-        self._is_listing = True
+        self._is_listing, self._problem = True, ""
         try:
             self._stored = await self._projects.sessions()
             self._show()
             self._keeps_selected = True
             self._of_servers = await self._projects.server_sessions()  # slow if one cannot be reached
-            self._show()
+        except OstlerError as error:
+            self._problem = sanitise(str(error))
         finally:
             self._is_listing = False
+        self._show()
 
     def _show(self) -> None:
         """Show the current states, with the selected session still selected."""
@@ -137,7 +141,8 @@ class OverviewScreen(Dialog[OverviewChoice | None]):
         found = matching(_choices(self._rows.values()), words)
         self.query_one(ChoiceRows).show(found, keep_selected=self._keeps_selected)
         counts = [f"{count} {name.lower()}" for name, count in _counts(self._rows.values()) if count]
-        title = PAINT("Sessions of all projects", "bold") + PAINT(f"  {', '.join(counts)}", "dim")
+        state = PAINT(self._problem, "yellow") if self._problem else PAINT(", ".join(counts), "dim")
+        title = f"{PAINT('Sessions of all projects', 'bold')}  {state}"
         self.query_one("#overview-title", TextRows).show([title])
         self.query_one(KeyHints).show_hints(HINTS if found or not words else NEW_WORK_HINTS)
 

@@ -42,11 +42,7 @@ class Switcher:
         cwd = choice.cwd
         projects = self._app.options.projects
         if choice.in_worktree and projects:
-            try:
-                cwd = await projects.make_worktree(cwd, "")
-            except OstlerError as error:
-                self._app.chat.show_note(str(error))
-                return
+            cwd = await projects.make_worktree(cwd, "")
         await self._app.switch(choice.id, cwd, backend=choice.backend, prompt=choice.prompt)
 
     async def choose_project(self) -> None:
