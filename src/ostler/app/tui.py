@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -77,4 +78,6 @@ class FullScreenClient(msgspec.Struct, frozen=True):
 
 
 def _write_line(path: Path, line: str) -> None:
-    path.write_text(f"{line}\n")
+    """Write a line if that is possible; it is only remembered for the next start."""
+    with suppress(OSError):
+        path.write_text(f"{line}\n")

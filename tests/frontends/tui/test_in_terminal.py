@@ -13,6 +13,8 @@ import pytest
 from tests.frontends.repl.chat_helpers import at
 from tests.tiers import amount
 
+from ostler.frontends.tui import copying
+from ostler.frontends.tui.copying import TranscriptCopier
 from ostler.frontends.tui.status import SPINNER
 from ostler.testing.model_server import calls, stall, text
 
@@ -82,6 +84,17 @@ def test_text_that_is_too_long_for_the_clipboard_is_written_to_a_file(tui, model
     assert file.read_text() == long
     assert file.stat().st_mode & 0o077 == 0
     assert not copied(term.raw)
+
+
+@pytest.mark.req("TU-1")
+def test_text_that_can_neither_be_copied_nor_written_is_reported(monkeypatch):
+    def fail(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    notes = []
+    monkeypatch.setattr(copying, "NamedTemporaryFile", fail)
+    TranscriptCopier(None, lambda sequence: None, notes.append).copy_selection("x" * 80_000)
+    assert notes == ["too long for the clipboard, and no file can be written: No space left on device"]
 
 
 @pytest.mark.req("TU-1")

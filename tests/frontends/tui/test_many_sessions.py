@@ -257,6 +257,19 @@ async def test_new_work_in_a_worktree(projects):
     assert projects.opened[-1].cwd == "/work/project-tree"
 
 
+@pytest.mark.req("TU-9")
+async def test_text_of_new_work_that_cannot_start_returns_to_the_input(projects):
+    async def fail(cwd, name):
+        raise UsageError("not in a git repository")
+
+    projects.make_worktree = fail
+    async with client(projects) as user:
+        await open_overview(user)
+        await user.press(*"fix", "ctrl+w")
+        await user.wait_for("not in a git repository")
+        assert user.app.chat.prompt.text == "fix"
+
+
 @pytest.mark.req("TU-3")
 async def test_project_is_switched_by_path_and_a_wrong_path_changes_nothing(projects):
     async with client(projects) as user:

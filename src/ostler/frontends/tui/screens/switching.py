@@ -41,9 +41,14 @@ class Switcher:
     async def _perform(self, choice: OverviewChoice) -> None:
         cwd = choice.cwd
         projects = self._app.options.projects
-        if choice.in_worktree and projects:
-            cwd = await projects.make_worktree(cwd, "")
-        await self._app.switch(choice.id, cwd, backend=choice.backend, prompt=choice.prompt)
+        try:
+            if choice.in_worktree and projects:
+                cwd = await projects.make_worktree(cwd, "")
+            await self._app.switch(choice.id, cwd, backend=choice.backend, prompt=choice.prompt)
+        except OstlerError:
+            if choice.prompt:
+                self._app.chat.restore_draft(choice.prompt)
+            raise
 
     async def choose_project(self) -> None:
         projects = self._app.options.projects
