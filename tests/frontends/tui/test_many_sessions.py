@@ -334,3 +334,25 @@ async def test_quit_warns_while_another_session_works_or_waits(projects, state):
         await user.wait_until(lambda: f"1 {state} in the background" in user.app.chat._note)
         await user.press("f10")
         await user.wait_until(lambda: user.app.return_value == 0)
+
+
+@pytest.mark.req("TU-1", "TU-10")
+@pytest.mark.parametrize("size", [(1, 1), (3, 3), (200, 1), (2, 40)])
+async def test_every_screen_survives_a_tiny_window(projects, size):
+    async with client(projects, arcade="pong") as user:
+        await user.type("hi")
+        await user.wait_for("Reply to hi.")
+        for key in ("f4", "f7", "f1", "f2", "f3", "f5", "f8", "ctrl+f", "/", "ask"):
+            await (user.press(key) if key != "ask" else user.type("ask"))
+            for columns, rows in (size, (100, 30)):
+                await user.pilot.resize_terminal(columns, rows)
+                await user.pilot.pause()
+            if key in ("f1", "f2", "f3", "f5", "f8", "ctrl+f"):
+                await user.press("escape")
+            if key == "/":
+                await user.press("escape", "ctrl+c")
+        await user.wait_for("Allow once")
+        await user.pilot.resize_terminal(*size)
+        await user.pilot.pause()
+        await user.pilot.resize_terminal(100, 30)
+        await user.wait_for("Allow once")
