@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.core.errors import UsageError
+from ostler.core.errors import OstlerError, UsageError
 from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.repl.terminal import can_edit_lines
 from ostler.knowledge.trusted_settings import load_settings
@@ -45,7 +45,6 @@ class FullScreenClient(msgspec.Struct, frozen=True):
             from ostler.app.tui_projects import LocalProjects
             from ostler.frontends.tui.frontend import TuiFrontend
             from ostler.frontends.tui.options import SLOW_FRAMES, TuiOptions
-            from ostler.workspace.worktrees import add_worktree
         except ModuleNotFoundError as error:
             if error.name not in ("textual", "rich"):
                 raise
@@ -57,6 +56,8 @@ class FullScreenClient(msgspec.Struct, frozen=True):
         state = ensure_home(os.environ) / THEME_FILE
         given = self.options
         if self.worktree is not None:
+            from ostler.workspace.worktrees import add_worktree
+
             cwd = await asyncio.to_thread(add_worktree, cwd, self.worktree)
             given = msgspec.structs.replace(given, cwd=str(cwd))  # the flags are for the worktree
         projects = LocalProjects(given)
@@ -74,7 +75,15 @@ class FullScreenClient(msgspec.Struct, frozen=True):
         )
         request = OpenSessionRequest(str(cwd), given.backend, resume=self.resume, interactive=True)
         project = projects.open(str(cwd))
-        return await TuiFrontend(request, project, options).run(project.manager)
+        try:
+            return await TuiFrontend(request, project, options).run(project.manager)
+        except OstlerError:  # no session could be opened
+            if self.worktree is not None:
+                from ostler.app.worktrees import remove
+
+                with suppress(OstlerError):
+                    await asyncio.to_thread(remove, str(cwd), cwd.name)
+            raise
 
 
 def _write_line(path: Path, line: str) -> None:

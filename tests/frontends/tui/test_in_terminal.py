@@ -475,11 +475,27 @@ def test_slow_connection_gets_few_frames(tui, models):
     assert frames["slow"] < 0.6 * frames["usual"], frames
 
 
-@pytest.mark.req("TU-9", "PM-10")
-def test_flags_hold_in_the_new_worktree(tui, models, ostler):
+def make_repository(folder):
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.com"]
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
-        subprocess.run([*git, *words], cwd=ostler.workspace, check=True)
+        subprocess.run([*git, *words], cwd=folder, check=True)
+
+
+@pytest.mark.req("TU-9")
+@pytest.mark.parametrize("flags", [["--agent", "nonsense"], ["--resume", "last"]])
+def test_no_worktree_stays_if_no_session_can_be_opened(terminal, models, ostler, flags):
+    make_repository(ostler.workspace)
+    with models.playing() as server:
+        term = terminal("tui", *at(server), "--worktree", "fix", *flags)
+        assert term.process.wait(30) == 2
+    assert ostler("worktree", "list").stdout == "no worktrees\n"
+    branches = subprocess.run(["git", "branch", "--list", "ostler/*"], cwd=ostler.workspace, capture_output=True)
+    assert branches.stdout == b""
+
+
+@pytest.mark.req("TU-9", "PM-10")
+def test_flags_hold_in_the_new_worktree(tui, models, ostler):
+    make_repository(ostler.workspace)
     with models.playing() as server:
         term = tui(server, "--worktree", "fix", "--mode", "plan", "--profile", "paranoid", columns=140)
         cards = term.screen.display[1]
