@@ -1,5 +1,6 @@
 """What the sessions of the full-screen client use of the flags of the command line."""
 
+import msgspec
 import pytest
 
 from ostler.app.tui_projects import LocalProjects
@@ -44,3 +45,23 @@ def test_prompts_are_stored_unless_a_server_has_the_session(tmp_path):
     projects = LocalProjects(RunOptions(cwd=str(tmp_path)))
     assert projects.open(str(tmp_path), "engine").history
     assert not projects.open(str(tmp_path), "remote:http://127.0.0.1:1").history
+
+
+@pytest.mark.req("TU-3", "PM-10")
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (RunOptions("", mode="plan", profile="paranoid", max_steps=3), True),
+        (
+            RunOptions("", mode="accept-edits", profile="god_mode", write=True, yolo=True, trust=True, allow=("*",)),
+            False,
+        ),
+    ],
+)
+def test_other_project_gets_only_the_flags_that_extend_no_permissions(tmp_path, given, kept):
+    first, other = tmp_path / "first", tmp_path / "other"
+    first.mkdir()
+    projects = LocalProjects(msgspec.structs.replace(given, cwd=str(first)))
+    assert projects._options_for(first, "") == msgspec.structs.replace(given, cwd=str(first))
+    wanted = given if kept else RunOptions("")
+    assert projects._options_for(other, "") == msgspec.structs.replace(wanted, cwd=str(other))

@@ -3,12 +3,13 @@
 import asyncio
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from ostler.core.errors import UsageError
+from ostler.core.errors import OstlerError, UsageError
 from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.repl.terminal import can_edit_lines
 from ostler.knowledge.trusted_settings import load_settings
@@ -53,9 +54,13 @@ class FullScreenClient(msgspec.Struct, frozen=True):
         cwd = workspace_path(self.options.cwd)
         ui = load_settings(cwd, trust=self.options.trust).config.ui
         state = ensure_home(os.environ) / THEME_FILE
-        projects = LocalProjects(self.options)
+        given = self.options
         if self.worktree is not None:
-            cwd = Path(await projects.make_worktree(str(cwd), self.worktree))
+            from ostler.workspace.worktrees import add_worktree
+
+            cwd = await asyncio.to_thread(add_worktree, cwd, self.worktree)
+            given = msgspec.structs.replace(given, cwd=str(cwd))  # the flags are for the worktree
+        projects = LocalProjects(given)
         options = TuiOptions(
             theme=ui.theme or (state.read_text().strip() if state.is_file() else ""),
             keys=ui.keys,
@@ -68,10 +73,20 @@ class FullScreenClient(msgspec.Struct, frozen=True):
             frames_per_second=SLOW_FRAMES if self.slow else 30.0,
             projects=projects,
         )
-        request = OpenSessionRequest(str(cwd), self.options.backend, resume=self.resume, interactive=True)
-        project = projects.open(str(cwd), self.options.backend)
-        return await TuiFrontend(request, project, options).run(project.manager)
+        request = OpenSessionRequest(str(cwd), given.backend, resume=self.resume, interactive=True)
+        project = projects.open(str(cwd), given.backend)
+        try:
+            return await TuiFrontend(request, project, options).run(project.manager)
+        except OstlerError:  # no session could be opened
+            if self.worktree is not None:
+                from ostler.app.worktrees import remove
+
+                with suppress(OstlerError):
+                    await asyncio.to_thread(remove, str(cwd), cwd.name)
+            raise
 
 
 def _write_line(path: Path, line: str) -> None:
-    path.write_text(f"{line}\n")
+    """Write a line if that is possible; it is only remembered for the next start."""
+    with suppress(OSError):
+        path.write_text(f"{line}\n")

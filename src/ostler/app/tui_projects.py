@@ -22,7 +22,7 @@ from ostler.settings.run_options import RunOptions
 if TYPE_CHECKING:
     from ostler.app.server_sessions import ServerSession
 
-MAX_SESSIONS = 100
+MAX_SESSIONS = 1000
 
 
 class LocalProjects:
@@ -56,11 +56,17 @@ class LocalProjects:
         )
 
     def _options_for(self, path: Path, backend: str) -> RunOptions:
-        """Return the options of a session. Trust and permissions were given for the first folder only."""
+        """Return the options of a session: in another folder than the first, only those that extend no permissions."""
         options = msgspec.structs.replace(self._options, cwd=str(path))
         if path != self._root:
             options = msgspec.structs.replace(
-                options, trust=False, write=False, yolo=False, allow=(), profile="", mode=""
+                options,
+                trust=False,
+                write=False,
+                yolo=False,
+                allow=(),
+                profile=options.profile if options.profile == "paranoid" else "",
+                mode=options.mode if options.mode == "plan" else "",
             )
         if (backend or "engine") == (options.backend or "engine"):
             return options

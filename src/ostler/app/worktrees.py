@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from ostler.core.sessions import SessionQuery
 from ostler.knowledge.trusted_settings import load_settings
 from ostler.settings.project_paths import workspace_path
-from ostler.storage.session_states import open_session_states
-from ostler.storage.session_stores import FileStore
+from ostler.storage.session_states import has_open_session
 from ostler.text.sanitise import sanitise
 from ostler.workspace.worktrees import list_worktrees, remove_worktree, worktree_path
 
@@ -15,10 +13,9 @@ from ostler.workspace.worktrees import list_worktrees, remove_worktree, worktree
 def list_lines(cwd: str) -> Sequence[str]:
     """Return one line for each worktree of the repository."""
     lines = []
-    for tree in list_worktrees(workspace_path(cwd)):
-        parts = [f"{tree.changes} changed files"] if tree.changes else []
-        parts += [f"{tree.commits} own commits"] if tree.commits else []
-        parts += ["open session"] if _is_used(Path(tree.path)) else []
+    folder = workspace_path(cwd)
+    for tree in list_worktrees(folder):
+        parts = [*tree.obstacles, *(["open session"] if _is_used(folder, tree.name) else [])]
         lines.append(sanitise(f"{tree.name}  {tree.path}  {', '.join(parts) or 'unchanged'}"))
     return lines or ["no worktrees"]
 
@@ -26,13 +23,9 @@ def list_lines(cwd: str) -> Sequence[str]:
 def remove(cwd: str, name: str) -> None:
     """Remove a worktree that nothing needs."""
     folder = workspace_path(cwd)
-    remove_worktree(folder, name, is_used=_is_used(worktree_path(folder, name)))
+    remove_worktree(folder, name, is_used=_is_used(folder, name))
 
 
-def _is_used(path: Path) -> bool:
-    """Return whether a process has a session of this folder open."""
-    if not path.is_dir():
-        return False
-    settings = load_settings(path)
-    found = FileStore(settings).list(SessionQuery(str(path), "", 1000))
-    return bool(open_session_states(settings, [summary.id for summary in found]))
+def _is_used(folder: Path, name: str) -> bool:
+    """Return whether a process has a session open in a worktree or a folder in it."""
+    return has_open_session(load_settings(folder), worktree_path(folder, name))

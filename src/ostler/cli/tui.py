@@ -25,6 +25,8 @@ def main(arguments: list[str]) -> int:
         "--leave-transcript", action="store_true", help="on exit, print the conversation to the terminal"
     )
     args = parser.parse_args(arguments)
+    if args.worktree is not None and args.resume:
+        parser.error("a new worktree has no session to resume; remove --worktree or --resume")
 
     from ostler.app.tui import FullScreenClient
 

@@ -1,8 +1,9 @@
 """Commands that show the session's state (`/status`, `/todo`, `/cost`) or set an option (`/models`, `/set`)."""
 
+import asyncio
 from collections.abc import Sequence
 
-from ostler.core.errors import OstlerError, UsageError
+from ostler.core.errors import BackendError, OstlerError, UsageError
 from ostler.core.protocols import Session
 from ostler.core.sessions import RevokeRule, SessionOption, SetOption
 from ostler.interaction.results import ShowLines, show_lines
@@ -14,6 +15,7 @@ from ostler.text.sanitise import sanitise
 
 TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 MAX_LINE_LENGTH = 100
+LIST_SECONDS = 10.0
 MAX_NAMES_IN_HINT = 20
 EMPTY_VALUES = ('""', "''")
 NO_VALUE = "(default)"
@@ -94,7 +96,14 @@ class InfoCommands:
         return () if self._session.info.fact("server") else self._services.profiles()
 
     async def _local_models(self) -> Sequence[NamedItem]:
-        return () if self._session.info.fact("server") else [NamedItem(name) for name in await self._services.models()]
+        return () if self._session.info.fact("server") else [NamedItem(name) for name in await self._endpoint_models()]
+
+    async def _endpoint_models(self) -> Sequence[str]:
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                return await self._services.models()
+        except TimeoutError:
+            raise BackendError(f"no answer within {LIST_SECONDS:g} s") from None
 
     async def _check_model(self, name: str) -> None:
         """Raise `UsageError` for a name that the endpoint does not list, or that looks like a mistyped profile."""
@@ -104,7 +113,7 @@ class InfoCommands:
         if self.choices("model") or name.startswith("embedded") or any(item.name == name for item in profiles):
             return
         try:
-            listed = list(await self._services.models())
+            listed = list(await self._endpoint_models())
         except OstlerError:
             listed = []
         names = [*(item.name for item in profiles), *listed]

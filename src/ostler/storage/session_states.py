@@ -8,7 +8,9 @@ from typing import Literal
 import msgspec
 
 from ostler.journal.lock import is_locked
+from ostler.journal.session_meta import read_meta
 from ostler.settings.effective import Settings
+from ostler.settings.home import project_id
 from ostler.storage.session_stores import session_store
 
 TAIL_BYTES = 256 * 1024
@@ -27,13 +29,23 @@ class _Line(msgspec.Struct):
 
 def open_session_states(settings: Settings, session_ids: Iterable[str]) -> Mapping[str, OpenState]:
     """Return the state of those sessions that a process has open."""
-    store = session_store(settings)
-    states: dict[str, OpenState] = {}
-    for session_id in session_ids:
-        session = store.find_exact(session_id)
-        if session and is_locked(session.folder):
-            states[session_id] = journal_state(session.journal_path)
-    return states
+    wanted = set(session_ids)
+    return {
+        session.id: journal_state(session.journal_path)
+        for session in session_store(settings).sessions()
+        if session.id in wanted and is_locked(session.folder)
+    }
+
+
+def has_open_session(settings: Settings, folder: Path) -> bool:
+    """Return whether a process has a session open in a folder or below it."""
+    folder = folder.resolve()
+    for session in session_store(settings).sessions():
+        if is_locked(session.folder):
+            meta = read_meta(session.folder, session.id)
+            if session.project == project_id(folder) or (meta and folder in (Path(meta.cwd), *Path(meta.cwd).parents)):
+                return True
+    return False
 
 
 def journal_state(path: Path) -> OpenState:

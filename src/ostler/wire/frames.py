@@ -7,7 +7,7 @@ from typing import Any, Never
 import msgspec
 
 from ostler.wire.client_frames import ClientFrame
-from ostler.wire.event_codec import encode_json
+from ostler.wire.event_codec import encode_json, replace_surrogates
 from ostler.wire.frames_shared import ErrorCode
 from ostler.wire.server_frames import ServerFrame
 

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,18 +16,40 @@ from ostler.text.sanitise import sanitise
 BRANCH_PREFIX = "ostler/"
 TIMEOUT_SECONDS = 120.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-# No program of the repository's configuration runs.
-_OPTIONS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false")
+# No program of the repository's configuration runs, and every file that is not committed is a change.
+_OPTIONS = (
+    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false"),
+    "status.showUntrackedFiles=all",
+)
 
 
 class Worktree(msgspec.Struct, frozen=True):
-    """A worktree that Ostler made. `changes` is the number of changed files, `commits` of commits only it has."""
+    """A worktree that Ostler made, on the branch `branch`, unless another one was checked out there.
+
+    `changes` is the number of changed files, `unchecked` of files whose changes git ignores, and `commits`
+    of commits that only this worktree and its branch have. `problem` tells why nothing is known about it.
+    """
 
     name: str
     path: str
     branch: str
     changes: int = 0
+    unchecked: int = 0
     commits: int = 0
+    is_locked: bool = False
+    problem: str = ""
+
+    @property
+    def obstacles(self) -> Sequence[str]:
+        """Why it must not be removed."""
+        parts = (
+            self.problem,
+            _count(self.changes, "changed file"),
+            _count(self.unchecked, "file", " whose changes git ignores (see `git ls-files -v`)"),
+            _count(self.commits, "commit", " that no other branch has"),
+            "locked (see `git worktree unlock`)" if self.is_locked else "",
+        )
+        return [part for part in parts if part]
 
 
 def add_worktree(folder: Path, name: str = "") -> Path:
@@ -38,6 +61,10 @@ def add_worktree(folder: Path, name: str = "") -> Path:
     path = worktrees_folder(root) / name
     if path.exists():
         raise UsageError(f"the worktree {name} already exists", hint=f"start there: --cwd {path}")
+    if not _exists(root, "HEAD^{commit}"):
+        raise UsageError(f"the repository {root} has no commit", hint="commit first")
+    if _exists(root, f"refs/heads/{BRANCH_PREFIX}{name}"):
+        raise UsageError(f"there is already a branch {BRANCH_PREFIX}{name}", hint="choose another name")
     path.parent.mkdir(parents=True, exist_ok=True)
     _git(root, "worktree", "add", "--quiet", "-b", f"{BRANCH_PREFIX}{name}", str(path), "HEAD")
     return path
@@ -52,21 +79,21 @@ def list_worktrees(folder: Path) -> list[Worktree]:
 
 
 def remove_worktree(folder: Path, name: str, *, is_used: bool) -> None:
-    """Remove a worktree and its branch, unless it has changes, commits of its own or an open session (`is_used`)."""
+    """Remove a worktree and its branch, unless something would be lost or a session is open in it (`is_used`)."""
     found = next((tree for tree in list_worktrees(folder) if tree.name == name), None)
     if found is None:
         raise UsageError(f"there is no worktree {name}", hint="`ostler worktree list` shows them")
     if is_used:
         raise UsageError(f"a session is open in {found.path}", hint="close it first")
-    if found.changes:
-        raise UsageError(f"{found.path} has {found.changes} changed files", hint="commit, stash or delete them first")
-    if found.commits:
+    if found.obstacles:
         raise UsageError(
-            f"{found.branch} has {found.commits} commits that no other branch has", hint="merge the branch first"
+            f"{found.path} was not removed: {', '.join(found.obstacles)}",
+            hint="commit and merge what you need, and discard the rest",
         )
     root = _repository(folder)
     _git(root, "worktree", "remove", found.path)
-    _git(root, "branch", "-D", "--quiet", found.branch)
+    if _exists(root, f"refs/heads/{found.branch}"):
+        _git(root, "branch", "-D", "--quiet", found.branch)
 
 
 def worktree_path(folder: Path, name: str) -> Path:
@@ -80,12 +107,37 @@ def worktrees_folder(root: Path) -> Path:
 
 
 def _describe(root: Path, path: Path) -> Worktree:
-    branch = f"{BRANCH_PREFIX}{path.name}"
-    changed = _git(path, "status", "--porcelain", "--ignored", "--ignore-submodules=dirty").splitlines()
-    refs = _git(root, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes").split()
-    others = [ref for ref in refs if ref != f"refs/heads/{branch}"]
-    commits = _git(path, "rev-list", "--count", "HEAD", *(f"^{ref}" for ref in others)).strip()
-    return Worktree(path.name, str(path), branch, len(changed), int(commits or 0))
+    name, branch = path.name, f"{BRANCH_PREFIX}{path.name}"
+    try:
+        changed = _git(path, "status", "--porcelain", "--ignored", "--ignore-submodules=dirty").splitlines()
+        git_folder = _git(path, "rev-parse", "--absolute-git-dir").strip()
+        return Worktree(
+            name,
+            str(path),
+            branch,
+            len(changed),
+            _count_unchecked(path),
+            _count_own_commits(path, branch),
+            os.path.exists(os.path.join(git_folder, "locked")),
+        )
+    except UsageError as error:
+        return Worktree(name, str(path), branch, problem=error.fault.message)
+
+
+def _count_unchecked(path: Path) -> int:
+    """Return the number of existing files with the flag assume-unchanged or skip-worktree."""
+    entries = [entry.partition(" ") for entry in _git(path, "ls-files", "-v", "-z").split("\0")]
+    flagged = [file for tag, _, file in entries if tag == "S" or tag.islower()]
+    return sum(os.path.lexists(path / file) for file in flagged)
+
+
+def _count_own_commits(path: Path, branch: str) -> int:
+    """Return the number of commits of a worktree and its branch that no other branch has."""
+    tips = [tip for tip in ("HEAD", f"refs/heads/{branch}") if _exists(path, tip)]
+    if not tips:
+        return 0
+    others = ["--not", f"--exclude={branch}", "--branches", "--remotes"]
+    return int(_git(path, "rev-list", "--count", *tips, *others))
 
 
 def _repository(folder: Path) -> Path:
@@ -95,6 +147,17 @@ def _repository(folder: Path) -> Path:
     except UsageError:
         raise UsageError(f"{folder} is not in a git repository", hint="run `git init` and commit first") from None
     return Path(common).parent if common.endswith("/.git") else Path(common)
+
+
+def _exists(folder: Path, revision: str) -> bool:
+    try:
+        return bool(_git(folder, "rev-parse", "--verify", "--quiet", revision))
+    except UsageError:
+        return False
+
+
+def _count(number: int, noun: str, more: str = "") -> str:
+    return f"{number} {noun}{'s' * (number != 1)}{more}" if number else ""
 
 
 def _git(folder: Path, *arguments: str) -> str:

@@ -9,8 +9,10 @@ from tests.frontends.tui.tui_user import call, full_screen, say
 from ostler.core.events import TodosChanged
 from ostler.core.permission import Decision
 from ostler.core.tools import Todo
+from ostler.frontends.tui.screens.choice_screen import ChoiceScreen
 from ostler.frontends.tui.status import panel_sections, status_cards
-from ostler.interaction import answer_keys
+from ostler.frontends.tui.transcript.view import TranscriptView
+from ostler.interaction import answer_keys, info_commands
 from ostler.interaction.services import NamedItem
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.testing.fake_tool import FakeTool
@@ -348,3 +350,44 @@ async def test_models_to_choose_are_those_of_the_settings_and_the_endpoint(open_
         await user.wait_for("Switch the model")
         items = user.app.screen.query_one("#choices").items
     assert [item.value for item in items] == ["fast", "one", "two"]
+
+
+@pytest.mark.req("TU-3", "TU-7")
+async def test_keys_work_while_the_list_of_models_is_asked_for(open_session, monkeypatch):
+    answered, services = asyncio.Event(), FakeServices()
+
+    async def answer_late():
+        await answered.wait()
+        return ["other"]
+
+    monkeypatch.setattr(services, "models", answer_late)
+    monkeypatch.setattr(info_commands, "LIST_SECONDS", 60.0)
+    async with full_screen(await open_session([say("Hello.")]), services=services) as user:
+        await user.press("f2", *"model", "enter")
+        await user.wait_until(lambda: user.app.screen is user.app.chat)
+        await user.press(*"text")
+        await user.wait_until(lambda: user.app.chat.prompt.text == "text")
+        answered.set()
+        await user.wait_until(lambda: isinstance(user.app.screen, ChoiceScreen))
+
+
+@pytest.mark.req("TU-1", "TU-10")
+async def test_what_was_selected_or_found_may_be_reverted(open_session):
+    session = await open_session([say("One."), say("Two."), say("Three.")])
+    async with full_screen(session) as user:
+        for number, word in enumerate(("One", "Two", "Three"), 1):
+            await user.type(f"prompt {number}")
+            await user.wait_for(f"{word}.")
+        view = user.app.chat.view
+        await user.press("ctrl+up")
+        await user.press("ctrl+f", *"prompt", "enter")
+        await user.wait_until(lambda: "match 1 of 3" in user.app.chat._note)
+        view.model.load(session.records(), 2)
+        view._on_model_change()
+        for key in ("alt+c", "alt+o", "enter", "enter"):
+            await user.press(key)
+        await user.wait_until(lambda: "not found" in user.app.chat._note or "match 1 of 1" in user.app.chat._note)
+        view.post_message(TranscriptView.Clicked(5))
+        await user.press("escape")
+        await user.type("more")
+        await user.wait_for("> more")

@@ -7,12 +7,15 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import threading
 
 import pytest
 from tests.frontends.repl.chat_helpers import at
 from tests.tiers import amount
 
+from ostler.frontends.tui import copying
+from ostler.frontends.tui.copying import TranscriptCopier
 from ostler.frontends.tui.status import SPINNER
 from ostler.testing.model_server import calls, stall, text
 
@@ -102,6 +105,17 @@ def test_text_that_is_too_long_for_the_clipboard_is_written_to_a_file(tui, model
     assert file.read_text() == long
     assert file.stat().st_mode & 0o077 == 0
     assert not copied(term.raw)
+
+
+@pytest.mark.req("TU-1")
+def test_text_that_can_neither_be_copied_nor_written_is_reported(monkeypatch):
+    def fail(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    notes = []
+    monkeypatch.setattr(copying, "NamedTemporaryFile", fail)
+    TranscriptCopier(None, lambda sequence: None, notes.append).copy_selection("x" * 80_000)
+    assert notes == ["too long for the clipboard, and no file can be written: No space left on device"]
 
 
 @pytest.mark.req("TU-1")
@@ -480,3 +494,30 @@ def test_slow_connection_gets_few_frames(tui, models):
             term.wait_for("line 97 of")
         frames[name] = term.raw[before:].count(b"\x1b[23;3H")  # the cursor is placed after each frame
     assert frames["slow"] < 0.6 * frames["usual"], frames
+
+
+def make_repository(folder):
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.com"]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+        subprocess.run([*git, *words], cwd=folder, check=True)
+
+
+@pytest.mark.req("TU-9")
+@pytest.mark.parametrize("flags", [["--agent", "nonsense"], ["--resume", "last"]])
+def test_no_worktree_stays_if_no_session_can_be_opened(terminal, models, ostler, flags):
+    make_repository(ostler.workspace)
+    with models.playing() as server:
+        term = terminal("tui", *at(server), "--worktree", "fix", *flags)
+        assert term.process.wait(30) == 2
+    assert ostler("worktree", "list").stdout == "no worktrees\n"
+    branches = subprocess.run(["git", "branch", "--list", "ostler/*"], cwd=ostler.workspace, capture_output=True)
+    assert branches.stdout == b""
+
+
+@pytest.mark.req("TU-9", "PM-10")
+def test_flags_hold_in_the_new_worktree(tui, models, ostler):
+    make_repository(ostler.workspace)
+    with models.playing() as server:
+        term = tui(server, "--worktree", "fix", "--mode", "plan", "--profile", "paranoid", columns=140)
+        cards = term.screen.display[1]
+    assert re.search(r" plan .* paranoid +ostler/fix ", cards), cards

@@ -1,23 +1,26 @@
 """The names of Textual that are not documented are used in three modules, and are those of the pinned version."""
 
+import importlib
 import inspect
+import pkgutil
 import re
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from textual import _compositor
+from textual import _compositor, events
 from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Region
+from textual.message_pump import MessagePump
 from textual.strip import Strip
 
-import ostler.frontends.tui
+from ostler.frontends import tui
 from ostler.frontends.tui import painted_app
 
-SOURCE = Path(ostler.frontends.tui.__file__).parent
+SOURCE = Path(tui.__file__).parent
 CHANGED = "Textual changed: adapt the modules that `INTERNAL` finds, then this test and the pinned version"
 INTERNAL = r"from textual[\w.]*\._\w+ import|from textual\.(_|drivers)|\._driver\b|\._compositor\b"
 
@@ -55,6 +58,29 @@ def test_internal_names_are_as_expected():
 def test_no_other_module_uses_internal_modules_of_textual():
     used = [path.name for path in SOURCE.rglob("*.py") if re.search(INTERNAL, path.read_text())]
     assert sorted(used) == ["key_parser.py", "painted_app.py", "terminal_driver.py"]
+
+
+EVENTS = [kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, events.Event)]
+HANDLERS = {f"{prefix}{kind.handler_name}" for kind in EVENTS for prefix in ("", "_")}
+
+
+def widget_classes():
+    for module in pkgutil.walk_packages(tui.__path__, f"{tui.__name__}."):
+        for name, kind in vars(importlib.import_module(module.name)).items():
+            if isinstance(kind, type) and issubclass(kind, MessagePump) and kind.__module__ == module.name:
+                yield name, kind
+
+
+def test_no_method_has_the_name_of_a_handler_by_accident():
+    """Textual calls every method with such a name, and the client ends if it needs other arguments."""
+    wrong = [
+        f"{name}.{method}"
+        for name, kind in widget_classes()
+        for method in HANDLERS & set(vars(kind))
+        if len(inspect.signature(vars(kind)[method]).parameters) > 2
+    ]
+    assert not wrong
+    assert "on_leave" in HANDLERS
 
 
 @pytest.mark.req("TU-7")

@@ -17,7 +17,7 @@ from ostler.frontends.tui.painted_app import PaintedApp
 from ostler.frontends.tui.projects import OpenedProject
 from ostler.frontends.tui.screens.chat_screen import ChatScreen
 from ostler.frontends.tui.themes import DEFAULT_THEME, find_theme, own_themes
-from ostler.frontends.tui.workers import start_work
+from ostler.frontends.tui.workers import WorkFailed, start_work
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.services import CommandServices
 
@@ -51,7 +51,7 @@ class FullScreenApp(PaintedApp, inherit_bindings=False):
         self.chat = ChatScreen(options, self)
         for theme in own_themes():
             self.register_theme(theme)
-        self.live = LiveSessions(self, sorted(self.available_themes), self._on_leave)
+        self.live = LiveSessions(self, sorted(self.available_themes), self._leave_session)
         self.theme = find_theme(self, options.theme) or DEFAULT_THEME
         if not options.animations:
             self.animation_level = "none"
@@ -108,11 +108,7 @@ class FullScreenApp(PaintedApp, inherit_bindings=False):
         """Show a session, opened if necessary, or a new one without an id; then send it a prompt, if there is one."""
         live = self.live.find(session_id)
         if live is None:
-            try:
-                live = await self._open_other(session_id, cwd or self.project.cwd, backend or self._request.backend)
-            except OstlerError as error:
-                self.chat.show_note(str(error))
-                return
+            live = await self._open_other(session_id, cwd or self.project.cwd, backend or self._request.backend)
         await self.show(live)
         if prompt:
             await live.controller.submit(prompt, "")
@@ -147,7 +143,7 @@ class FullScreenApp(PaintedApp, inherit_bindings=False):
     def end_without_terminal(self, status: int) -> None:
         self.leave(ChatExit(status))
 
-    def _on_leave(self, live: LiveSession, chat_exit: ChatExit) -> None:
+    def _leave_session(self, live: LiveSession, chat_exit: ChatExit) -> None:
         if not self.is_running:
             return  # an exception has ended the app, and is shown
         if live is self.live.shown:
@@ -167,24 +163,30 @@ class FullScreenApp(PaintedApp, inherit_bindings=False):
             self.exit(chat_exit.status)
             return
         self._is_leaving = False
-        project = self.project
-        self.chat.detach()
-        if shown:
-            await shown.controller.aclose()
+        backend = shown.backend if shown else self._request.backend
+        found = self.live.find(chat_exit.session)
+        live = found or await self._open_other(chat_exit.session, self.project.cwd, backend)
+        if shown and shown is not live:
             self.live.remove(shown)
-        before = OpenSessionRequest(project.cwd, shown.backend if shown else self._request.backend)
-        try:
-            found = self.live.find(chat_exit.session)
-            await self.show(found or await self._open_other(chat_exit.session, before.cwd, before.backend))
-        except OstlerError as error:
-            self.chat.show_note(str(error))
-            await self._open_or_quit(msgspec.structs.replace(before, resume=shown.id if shown else ""), project)
+        await self.show(live)
+        if shown and shown is not live:
+            await shown.controller.aclose()
 
     async def _open_other(self, session_id: str, cwd: str, backend: str) -> LiveSession:
         """Open a stored session, which has its own backend, or without an id a new one."""
         backend = "" if session_id else backend
         project = self._open_project(cwd, backend, session_id)
-        return await self._open(OpenSessionRequest(cwd, backend, resume=session_id), project)
+        return await self._open(OpenSessionRequest(cwd, backend, resume=session_id, interactive=True), project)
+
+    def on_work_failed(self, event: WorkFailed) -> None:
+        self.show_error(event.text)
+
+    def show_error(self, text: str) -> None:
+        """Show an error in the transcript of the shown session."""
+        if self.live.shown:
+            self.live.shown.controller.show_notice([text])
+        else:
+            self.chat.show_note(text)
 
     # -- what sessions show --------------------------------------------------------------------------------------
 

@@ -63,6 +63,10 @@ class TranscriptCopier:
             self._write(sequence)
             self._note(f"copied {name} ({len(text):,} characters)")
             return
-        with NamedTemporaryFile("w", prefix="ostler-copy-", suffix=".md", delete=False, encoding="utf-8") as file:
-            file.write(text)
-        self._note(f"too long for the clipboard; written to {file.name}")
+        try:
+            with NamedTemporaryFile("wb", prefix="ostler-copy-", suffix=".md", delete=False) as file:
+                file.write(text.encode(errors="replace"))
+        except OSError as error:
+            self._note(f"too long for the clipboard, and no file can be written: {error.strerror}")
+        else:
+            self._note(f"too long for the clipboard; written to {file.name}")

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,7 +28,7 @@ from ostler.frontends.tui.widgets.prompt_field import PromptField
 from ostler.frontends.tui.widgets.search_field import SearchField
 from ostler.frontends.tui.widgets.status_cards import TALL_ROWS, StatusCards
 from ostler.frontends.tui.widgets.text_rows import TextRows
-from ostler.frontends.tui.workers import start_work
+from ostler.frontends.tui.workers import Work, start_work
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.prompt_history import PromptHistory
 from ostler.text.sanitise import sanitise
@@ -93,6 +93,7 @@ class ChatScreen(Screen[None]):
         self._games: dict[str, Game] = {}
         self._copier = TranscriptCopier(self.view, owner.write_terminal, self.show_note)
         self._note = ""
+        self._note_timer: Timer | None = None
         for action in ACTIONS:
             if action.name != "newline" and (keys := self.keys.single_keys(action.name)):
                 self._bindings.bind(",".join(keys), f"do('{action.name}')", action.description, priority=True)
@@ -250,7 +251,9 @@ class ChatScreen(Screen[None]):
         self._show_activity()
         if not self.controller:
             self.query_one("#activity", TextRows).show([self._note])
-        self.set_timer(seconds, self._clear_note)
+        if self._note_timer:
+            self._note_timer.stop()
+        self._note_timer = self.set_timer(seconds, self._clear_note)
 
     def _clear_note(self) -> None:
         self._note = ""
@@ -305,8 +308,9 @@ class ChatScreen(Screen[None]):
         self.menu.styles.margin = (0, 0, self.prompt.outer_size.height + 1, 0)
 
     def on_transcript_view_clicked(self, event: TranscriptView.Clicked) -> None:
-        if self.view.model.entries[event.entry].kind in ("call", "message"):
-            self.view.model.toggle_fold(event.entry)
+        model = self.view.model
+        if event.entry < len(model.entries) and model.entries[event.entry].kind in ("call", "message"):
+            model.toggle_fold(event.entry)
 
     def on_transcript_view_selected(self, event: TranscriptView.Selected) -> None:
         self._copier.copy_selection(event.text)
@@ -318,7 +322,7 @@ class ChatScreen(Screen[None]):
         if simple := self._view_actions().get(name):
             simple()
         elif name in SWITCHES:
-            await self._switch_actions()[name]()
+            start_work(self, self._switch_actions()[name], "switch", exclusive=True)  # some lists take long
         elif handler := getattr(self, f"_do_{name}", None):
             result = handler()
             if result is not None:
@@ -351,13 +355,13 @@ class ChatScreen(Screen[None]):
             "redraw": self.owner.redraw,
             "theme": partial(self._switcher.set_theme, ""),
             "history": self._switcher.choose_prompt,
+            "sessions": self._switcher.show_overview,
+            "palette": self._switcher.show_palette,
         }
 
-    def _switch_actions(self) -> dict[str, Callable[[], Awaitable[None]]]:
+    def _switch_actions(self) -> dict[str, Work]:
         switcher = self._switcher
         return {
-            "sessions": switcher.show_overview,
-            "palette": switcher.show_palette,
             "project": switcher.choose_project,
             "backend": switcher.choose_backend,
             **{option: partial(switcher.choose_option, option) for option in ("agent", "model", "profile")},
@@ -437,4 +441,4 @@ class ChatScreen(Screen[None]):
         self.show_note("mouse on" if self.owner.has_mouse else "mouse off: select text with the terminal")
 
 
-SWITCHES = ("sessions", "project", "backend", "agent", "model", "profile", "palette")
+SWITCHES = ("project", "backend", "agent", "model", "profile")

@@ -10,11 +10,12 @@ import msgspec
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from ostler.core.errors import OstlerError
 from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.projects import Activity, ProjectAccess, StoredState
+from ostler.frontends.tui.screens.dialog import Dialog
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.widgets.choice_rows import Choice, ChoiceRows, matching
 from ostler.frontends.tui.widgets.key_hints import KeyHints
@@ -63,7 +64,7 @@ class OverviewChoice(msgspec.Struct, frozen=True):
     backend: str = ""
 
 
-class OverviewScreen(ModalScreen[OverviewChoice | None]):
+class OverviewScreen(Dialog[OverviewChoice | None]):
     """Lists the sessions, those that wait for the user first."""
 
     DEFAULT_CSS = """
@@ -81,17 +82,19 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
     def __init__(
         self,
         live: Iterable[LiveSession],
-        stored: Sequence[StoredState],
         projects: ProjectAccess | None,
         cwd: str,
     ) -> None:
         """`live` are the sessions of this client; `cwd` is where new work starts if no session is selected."""
         super().__init__()
         self._live = live
-        self._stored = stored
+        self._stored: Sequence[StoredState] = ()
         self._of_servers: Sequence[StoredState] = ()
         self._projects = projects
         self._refreshes = 0
+        self._is_listing = False
+        self._problem = ""  # why stored sessions cannot be listed
+        self._keeps_selected = False  # otherwise the first one is selected when the stored sessions are known
         self._cwd = cwd
         self._rows: dict[str, OverviewRow] = {}
 
@@ -104,7 +107,7 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
 
     def on_mount(self) -> None:
         self._show()
-        start_work(self, self._list_servers, "servers", exclusive=True)
+        start_work(self, self._list_again, "sessions")
         self.set_interval(REFRESH_SECONDS, self._refresh)
 
     def on_resize(self) -> None:
@@ -112,29 +115,34 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
 
     def _refresh(self) -> None:
         self._refreshes += 1
-        if self._refreshes % REFRESHES_PER_LIST == 0:
-            start_work(self, self._list_again, "sessions", exclusive=True)
+        if self._refreshes % REFRESHES_PER_LIST == 0 and not self._is_listing:
+            start_work(self, self._list_again, "sessions")
         self._show()
 
     async def _list_again(self) -> None:
-        if self._projects:
+        if not self._projects:
+            return
+        self._is_listing, self._problem = True, ""
+        try:
             self._stored = await self._projects.sessions()
             self._show()
-            await self._list_servers()
-
-    async def _list_servers(self) -> None:
-        if self._projects and (found := await self._projects.server_sessions()) != self._of_servers:
-            self._of_servers = found
-            self._show()
+            self._keeps_selected = True
+            self._of_servers = await self._projects.server_sessions()  # slow if one cannot be reached
+        except OstlerError as error:
+            self._problem = sanitise(str(error))
+        finally:
+            self._is_listing = False
+        self._show()
 
     def _show(self) -> None:
         """Show the current states, with the selected session still selected."""
         self._rows = {row.id: row for row in overview_rows(self._live, [*self._stored, *self._of_servers])}
         words = self.query_one(Input).value.casefold().split()
         found = matching(_choices(self._rows.values()), words)
-        self.query_one(ChoiceRows).show(found, keep_selected=True)
+        self.query_one(ChoiceRows).show(found, keep_selected=self._keeps_selected)
         counts = [f"{count} {name.lower()}" for name, count in _counts(self._rows.values()) if count]
-        title = PAINT("Sessions of all projects", "bold") + PAINT(f"  {', '.join(counts)}", "dim")
+        state = PAINT(self._problem, "yellow") if self._problem else PAINT(", ".join(counts), "dim")
+        title = f"{PAINT('Sessions of all projects', 'bold')}  {state}"
         self.query_one("#overview-title", TextRows).show([title])
         self.query_one(KeyHints).show_hints(HINTS if found or not words else NEW_WORK_HINTS)
 
@@ -165,15 +173,17 @@ class OverviewScreen(ModalScreen[OverviewChoice | None]):
     def on_key(self, event: events.Key) -> None:
         steps = {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}
         if event.key in steps:
+            self._keeps_selected = True
             self.query_one(ChoiceRows).move(steps[event.key])
         elif event.key in ("ctrl+n", "ctrl+w"):
             cwd = self._selected.cwd if self._selected else self._cwd
             text = self.query_one(Input).value.strip()
             self.dismiss(OverviewChoice(cwd=cwd, prompt=text, in_worktree=event.key == "ctrl+w"))
         elif event.key == "ctrl+g":
-            waiting = next((row for row in self._rows.values() if row.activity == "waiting" and not row.is_open), None)
+            shown = {live.id for live in self._live if live.is_shown}
+            waiting = [row for row in self._rows.values() if row.activity == "waiting" and not row.is_open]
             if waiting:
-                self.dismiss(OverviewChoice(waiting.id, waiting.cwd))
+                self._open(next((row for row in waiting if row.id not in shown), waiting[0]))
         elif event.key in ("escape", "ctrl+c", "f5"):
             self.dismiss(None)
         else:

@@ -27,10 +27,8 @@ class Switcher:
     def __init__(self, app: "FullScreenApp") -> None:
         self._app = app
 
-    async def show_overview(self) -> None:
-        projects = self._app.options.projects
-        stored = await projects.sessions() if projects else ()
-        overview = OverviewScreen(self._app.live, stored, projects, self._app.project.cwd)
+    def show_overview(self) -> None:
+        overview = OverviewScreen(self._app.live, self._app.options.projects, self._app.project.cwd)
         self._app.push_screen(overview, self._on_overview)
 
     def _on_overview(self, choice: OverviewChoice | None) -> None:
@@ -40,13 +38,14 @@ class Switcher:
     async def _perform(self, choice: OverviewChoice) -> None:
         cwd = choice.cwd
         projects = self._app.options.projects
-        if choice.in_worktree and projects:
-            try:
+        try:
+            if choice.in_worktree and projects:
                 cwd = await projects.make_worktree(cwd, "")
-            except OstlerError as error:
-                self._app.chat.show_note(str(error))
-                return
-        await self._app.switch(choice.id, cwd, backend=choice.backend, prompt=choice.prompt)
+            await self._app.switch(choice.id, cwd, backend=choice.backend, prompt=choice.prompt)
+        except OstlerError:
+            if choice.prompt:
+                self._app.chat.restore_draft(choice.prompt)
+            raise
 
     async def choose_project(self) -> None:
         projects = self._app.options.projects
@@ -128,7 +127,7 @@ class Switcher:
 
     # -- the command palette -------------------------------------------------------------------------------------
 
-    async def show_palette(self) -> None:
+    def show_palette(self) -> None:
         """Show all actions of keys and all slash commands, and run the chosen one."""
         keys = self._app.chat.keys
         actions = [
@@ -170,7 +169,8 @@ class Switcher:
         if not items and not is_open:
             self._app.chat.show_note("there is nothing to choose from")
             return
-        self._app.push_screen(
-            ChoiceScreen(title, items, chosen=chosen, is_open=is_open),
-            lambda value: on_choice(value) if value else None,
-        )
+        if self._app.screen is self._app.chat:  # otherwise the user opened another dialog meanwhile
+            self._app.push_screen(
+                ChoiceScreen(title, items, chosen=chosen, is_open=is_open),
+                lambda value: on_choice(value) if value else None,
+            )

@@ -140,6 +140,8 @@ class TranscriptView(Widget):
     # -- changes -------------------------------------------------------------------------------------------------
 
     def _on_model_change(self) -> None:
+        if self.selected is not None and self.selected >= len(self.model.entries):
+            self.selected = None  # its turn was reverted
         if self._is_scheduled or not self.is_attached:
             return
         self._is_scheduled = True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import TextArea
 
 from ostler.frontends.tui.keys import KeyTable
@@ -81,6 +82,11 @@ class PromptField(TextArea):
 
     def _note_mode(self) -> None:
         self.post_message(self.ModeChanged())
+
+    def render_line(self, y: int) -> Strip:
+        if not self.content_size.width:
+            return Strip.blank(self.size.width)  # Textual cannot wrap the placeholder to nothing
+        return super().render_line(y)
 
     def place_cursor(self) -> None:
         """Tell the terminal where the cursor is, so that input methods open their window there."""

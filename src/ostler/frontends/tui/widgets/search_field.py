@@ -37,6 +37,8 @@ class SearchField(LineField):
             view.query_text = event.value
             self._shown = 0
             self._matches = [index async for index in find_entries(view.model, event.value)]
+        count = len(view.model.entries)
+        self._matches = [index for index in self._matches if index < count]  # the others were reverted meanwhile
         if not self._matches:
             self._note("not found")
             return
