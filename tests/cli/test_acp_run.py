@@ -124,6 +124,27 @@ def test_hooks_of_a_trusted_folder_are_reviewed_again_after_a_turn_of_an_agent(o
     assert (shown.code, "may have changed files" in shown.stdout) == (4, True)
 
 
+@pytest.mark.req("EN-15", "PM-12")
+def test_hooks_run_for_prompts_and_turns(ostler, acp):
+    (ostler.home / ".ostler").mkdir()
+    config = ostler.home / ".ostler" / "config.json"
+    context = """echo '{"context": "hook context"}'"""
+    hooks = {
+        "prompt_submitted": [{"command": ["sh", "-c", context]}],
+        "turn_end": [{"command": ["sh", "-c", "exit 2"]}],
+    }
+    config.write_text(json.dumps({"hooks": hooks}))
+    done = acp("-o", "simple", "hi")
+    assert (done.code, done.stdout) == (0, "Echo: hook context\nhi\n")
+    assert "a hook objects to the end of this turn" in done.stderr
+    hooks["prompt_submitted"][0]["command"] = ["sh", "-c", "echo not today >&2; exit 2"]
+    config.write_text(json.dumps({"hooks": hooks}))
+    denied = acp("--write", "!write a.txt x")
+    assert (denied.code, denied.stdout) == (1, "")
+    assert "a hook denied the prompt: not today" in denied.stderr
+    assert not (ostler.workspace / "a.txt").exists()
+
+
 def sent_prompt(done):
     """Return the blocks of the prompt in the frames of a run."""
     frames = [json.loads(line) for line in done.stdout.splitlines()]

@@ -1,8 +1,6 @@
 """Gives each test its own home, workspace and environment."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,8 +30,8 @@ class Tree:
     def project(self, text: str) -> Path:
         return self.write(self.work / ".ostler" / "config.json", text)
 
-    def load(self, *, trusted: bool = False, flags: Mapping[str, Any] | None = None, **env: str) -> Settings:
-        return load(self.work, {**self.env, **env}, flags=flags, trusted=trusted)
+    def load(self, *, trusted: bool = False, **env: str) -> Settings:
+        return load(self.work, {**self.env, **env}, trusted=trusted)
 
 
 @pytest.fixture

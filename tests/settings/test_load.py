@@ -44,25 +44,20 @@ def test_precedence_of_files(tree: Any, low: int, high: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("env", "flags", "model", "origin"),
+    ("env", "model", "origin"),
     [
-        ({}, {}, "file", 1),
-        ({"AGENT_MODEL": "agent"}, {}, "agent", "$AGENT_MODEL"),
-        ({"AGENT_MODEL": "agent", "OSTLER_MODEL": "ostler"}, {}, "ostler", "$OSTLER_MODEL"),
-        ({"AGENT_MODEL": "agent", "OSTLER_MODEL": ""}, {}, "agent", "$AGENT_MODEL"),
-        ({"OSTLER_MODEL": "ostler"}, {"model": "flag"}, "flag", "command line"),
+        ({}, "file", 1),
+        ({"AGENT_MODEL": "agent"}, "agent", "$AGENT_MODEL"),
+        ({"AGENT_MODEL": "agent", "OSTLER_MODEL": "ostler"}, "ostler", "$OSTLER_MODEL"),
+        ({"AGENT_MODEL": "agent", "OSTLER_MODEL": ""}, "agent", "$AGENT_MODEL"),
     ],
 )
-def test_environment_overrides_files_and_flags_override_both(
-    tree: Any, env: dict[str, str], flags: dict[str, str], model: str, origin: str | int
-) -> None:
+def test_environment_overrides_files(tree: Any, env: dict[str, str], model: str, origin: str | int) -> None:
     file = tree.user('{"model": "file"}')
-    settings = tree.load(flags=flags, **env)
+    settings = tree.load(**env)
     assert settings.config.model == model
     assert settings.origin("model") == (
-        SettingOrigin("global", str(file), 1)
-        if origin == 1
-        else SettingOrigin("flags" if flags else "environment", str(origin))
+        SettingOrigin("global", str(file), 1) if origin == 1 else SettingOrigin("environment", str(origin))
     )
 
 
@@ -103,16 +98,6 @@ def test_error_names_the_wrong_variable(tree: Any, variable: str, value: str) ->
         tree.load(**{variable: value})
     assert f"${variable}" in str(caught.value)
     assert len(str(caught.value)) < 200
-
-
-def test_flags_nest_and_are_validated(tree: Any) -> None:
-    flags = {"limits.steps": 3, "security": {"profile": "paranoid"}, "security.sandbox": "require"}
-    config = tree.load(flags=flags).config
-    assert (config.limits.steps, config.security.profile, config.security.sandbox) == (3, "paranoid", "require")
-    assert flags["security"] == {"profile": "paranoid"}
-    for wrong in ({"limits.setps": 3}, {"limits.steps": "x"}, {"": 1}, {"limits": 1, "limits.steps.x": 2}):
-        with pytest.raises(UsageError, match="command line"):
-            tree.load(flags=wrong)
 
 
 def test_objects_are_merged_deeply_and_arrays_replaced(tree: Any) -> None:

@@ -83,7 +83,7 @@ def test_secrets_of_all_sections_are_masked(tree: Any) -> None:
     tree.user(json.dumps(EVERYWHERE))
     tree.project(json.dumps(EVERYWHERE))
     for trusted in (False, True):
-        settings = tree.load(trusted=trusted, AGENTZERO_API_KEY=KEY, flags={"connection.api_key": KEY})
+        settings = tree.load(trusted=trusted, AGENTZERO_API_KEY=KEY)
         texts = [
             repr(settings.config),
             repr(settings),

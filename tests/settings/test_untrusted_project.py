@@ -225,10 +225,10 @@ def test_eidolon_files_of_a_project_wait_for_trust(tree: Any) -> None:
     ]
 
 
-def test_limit_from_a_flag_is_a_user_limit(tree: Any) -> None:
+def test_limit_from_a_variable_is_a_user_limit(tree: Any) -> None:
     tree.project('{"limits": {"steps": 60}}')
-    assert [setting.key for setting in tree.load(flags={"limits.steps": 55}).pending_trust] == ["limits.steps"]
-    assert tree.load(flags={"limits.steps": 70}).pending_trust == ()
+    assert [setting.key for setting in tree.load(OSTLER_MAX_STEPS="55").pending_trust] == ["limits.steps"]
+    assert tree.load(OSTLER_MAX_STEPS="70").pending_trust == ()
 
 
 def test_with_trust_does_not_read_files_again(tree: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ostler import __version__
 from ostler.access.acp_policy import acp_policy
 from ostler.app.acp_backend import AcpParts, OfferedServices
-from ostler.app.composition import compose
+from ostler.app.composition import compose, with_hooks
 from ostler.app.project import Project
 from ostler.backends.acp.agent_client import AcpAgentClient
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
@@ -82,7 +82,7 @@ class ConfiguredAgent:
         )
         session = compose(
             self._project,
-            backend=parts.backend,
+            backend=with_hooks(self._project, parts.backend),
             tools=parts.tools,
             access=policy,
             journal=lambda: MemoryJournal("acp-run"),
@@ -90,9 +90,7 @@ class ConfiguredAgent:
         return ConfiguredAgentSession(session, parts.backend, parts.name)
 
     def _record_changes(self) -> None:
-        """Record that the agent may change files, because its own tools are not seen here."""
-        if self._project.hooks:
-            self._project.hooks.record_changes()
+        """Record that the agent may change files of these folders, because its own tools are not seen here."""
         if trust := find_trust_store():
             for folder in self._directories():
                 trust.record_changes(Path(folder), has_hooks=False)

@@ -9,6 +9,7 @@ import msgspec
 from ostler.access.active_agent import ActiveAgent
 from ostler.access.run_permissions import own_tools_note
 from ostler.app.backend_kinds import ACP_PREFIX, REMOTE, ZERO
+from ostler.app.composition import with_hooks
 from ostler.app.engine import make_engine, make_internal_agents
 from ostler.app.project import Project
 from ostler.backends.engine.internal_agents import InternalAgents
@@ -81,12 +82,7 @@ class BackendMaker:
     async def make(self, draft: SessionDraft) -> MadeBackend:
         """Make the backend that the request names. Raises `UsageError` for an unknown name."""
         made = await self._make(draft)
-        hooks = draft.project.hooks
-        if not hooks:
-            return made
-        from ostler.hooks.hooked_backend import HookedBackend
-
-        return msgspec.structs.replace(made, backend=HookedBackend(made.backend, hooks))
+        return msgspec.structs.replace(made, backend=with_hooks(draft.project, made.backend))
 
     async def _make(self, draft: SessionDraft) -> MadeBackend:
         name = draft.request.backend

@@ -39,3 +39,12 @@ def compose(
         mask=mask or project.mask(),
         journal=journal(),
     )
+
+
+def with_hooks(project: Project, backend: Backend) -> Backend:
+    """Return the backend with the project's hooks for prompts and turn ends, if there are any."""
+    if not project.hooks:
+        return backend
+    from ostler.hooks.hooked_backend import HookedBackend
+
+    return HookedBackend(backend, project.hooks)

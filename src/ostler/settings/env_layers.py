@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ostler.core.errors import UsageError
-from ostler.settings.layers import Layer, merge_values
+from ostler.settings.layers import Layer
 from ostler.settings.problems import quote_value
 from ostler.settings.validate import validate
 
@@ -84,14 +84,6 @@ def environment_layers(env: Mapping[str, str]) -> Iterator[Layer]:
             )
 
 
-def flag_layer(flags: Mapping[str, Any]) -> Layer:
-    """Build the layer of the flags, given by dotted keys. Raises `UsageError`, also for an unknown key."""
-    value: dict[str, Any] = {}
-    for key, flag in flags.items():
-        value = merge_values(value, _nested(key, flag))
-    return _require_valid(Layer("flags", "command line", validate(value)), strict=True)
-
-
 def _parse_variable(name: str, value: str, parser: _Parser) -> Any:
     try:
         return parser(value)
@@ -99,8 +91,8 @@ def _parse_variable(name: str, value: str, parser: _Parser) -> Any:
         raise UsageError(f"${name} must be {_EXPECTED[parser]}, not {quote_value(value)}") from None
 
 
-def _require_valid(layer: Layer, *, strict: bool = False) -> Layer:
-    for problem in layer.problems(strict=strict):
+def _require_valid(layer: Layer) -> Layer:
+    for problem in layer.problems():
         if problem.severity == "error":
             raise UsageError(str(problem))
     return layer

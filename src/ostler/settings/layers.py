@@ -9,7 +9,7 @@ from ostler.settings.jsonc_parser import KeyPath
 from ostler.settings.problems import Problem, SettingOrigin, format_path
 from ostler.settings.validate import SchemaViolation, ValidatedConfig
 
-LayerName = Literal["global", "project", "explicit", "environment", "flags"]
+LayerName = Literal["global", "project", "explicit", "environment"]
 
 # Lists that are concatenated over all layers, so that no layer can remove what another one denies.
 _APPENDED_LISTS = frozenset(

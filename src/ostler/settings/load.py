@@ -3,12 +3,11 @@
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from ostler.core.errors import UsageError
 from ostler.settings.config_files import ConfigFileError, read_config
 from ostler.settings.effective import Settings
-from ostler.settings.env_layers import environment_layers, first_set_variable, flag_layer
+from ostler.settings.env_layers import environment_layers, first_set_variable
 from ostler.settings.foreign_mcp import mcp_json_layer, opencode_layers
 from ostler.settings.home import error_text, expand_path, find_home, user_home
 from ostler.settings.layers import Layer, LayerName
@@ -20,14 +19,7 @@ _OPENCODE_FOLDER = ".config/opencode"
 _AGENT_ZERO_FOLDER, _AGENT_ZERO_FILE = ".config/agentzero", "config.yaml"
 
 
-def load(
-    cwd: Path,
-    env: Mapping[str, str],
-    *,
-    flags: Mapping[str, Any] | None = None,
-    trusted: bool = False,
-    project: bool = True,
-) -> Settings:
+def load(cwd: Path, env: Mapping[str, str], *, trusted: bool = False, project: bool = True) -> Settings:
     """Load the settings of a workspace.
 
     Unless `trusted`, project settings can only restrict. With `project=False` the project's files are not read at all,
@@ -40,8 +32,6 @@ def load(
     layers = [*foreign, *_global_layers(env, notes), *project_layers, *_explicit_layer(cwd, env)]
     _raise_on_errors(layers)
     layers += environment_layers(env)
-    if flags:
-        layers.append(flag_layer(flags))
     return Settings.from_layers(tuple(layers), tuple(notes), trusted=trusted)
 
 
