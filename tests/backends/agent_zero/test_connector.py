@@ -27,7 +27,7 @@ pytestmark = pytest.mark.req("AZ-7")
 LISTS = ("agents_list", "projects", "model_presets", "launcher_gateway_status")
 
 
-def make_backend(server, login=None, has_key=False, context=None, **settings):
+def make_backend(server, login=None, has_key=False, context=None, plan=None, **settings):
     origin, _ = parse_server_url(server.url)
 
     async def probe(start, listener):
@@ -35,7 +35,8 @@ def make_backend(server, login=None, has_key=False, context=None, **settings):
         options = ConnectorSettings("this-host", retry_delays=(0.05,) * 40, **settings)
         return await probe_connector(connector, options, start, listener, has_key=has_key)
 
-    return AgentZeroBackend(ZeroPlan(origin.address, "this-host"), [probe], context)
+    plan = plan or {}
+    return AgentZeroBackend(ZeroPlan(origin.address, "this-host", **plan), [probe], context)
 
 
 async def open_session(server, tmp_path, journal=None, policy=ALLOW_ALL, sandbox="off", **options):
@@ -531,6 +532,22 @@ async def test_default_profile_is_used_from_the_next_conversation_on(tmp_path):
         await run_turn(session, "new")
         await session.aclose()
     assert [body["agent_profile"] for route, body in server.posts if route == "agent_profile_set"] == ["coder"]
+
+
+async def test_only_the_reason_of_an_operation_is_the_words_of_the_server(tmp_path):
+    stated = []
+
+    async def turn(server):
+        await server.operation("connector_file_op", "1", op="write", path="a.txt", content="x", reason="needed")
+        await server.event("assistant_message", "Done.")
+
+    plan = {"on_request": lambda call_id, request: stated.append((request.command, request.reason))}
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path, plan=plan)
+        events, _ = await run_turn(session, "hi")
+        await session.aclose()
+    assert stated == [("", "needed")]
+    assert "write a.txt on this-host" in [event.title for event in events if isinstance(event, ToolCalled)]
 
 
 async def answer(server):
