@@ -237,6 +237,7 @@ def in_mode(mode, **variables):
 
 def send(zero, ostler, mode, *, change=False):
     """Send two prompts in one session and return which of them carried the context."""
+    write_config(ostler)
     (ostler.workspace / "a.txt").write_text("alpha")
     with zero(zero_reply("one", "c-1"), zero_reply("two", "c-1")) as server:
         session = json.loads(server.run("-o", "json", "go", env=in_mode(mode)).stdout)["session"]
@@ -250,10 +251,15 @@ def send(zero, ostler, mode, *, change=False):
     return ["[AZ_CONTEXT v1]" in message["message"] for message in server.messages]
 
 
-def context(ostler, *args, **config):
-    """Return the context that `ostler zero context` prints with these settings."""
+def write_config(ostler, **config):
+    """Write settings of the context; git has unlimited time, because the machine may be busy."""
     (ostler.home / ".ostler").mkdir(exist_ok=True)
     (ostler.home / ".ostler" / "config.json").write_text(json.dumps({"context": {"git_timeout_seconds": 0, **config}}))
+
+
+def context(ostler, *args, **config):
+    """Return the context that `ostler zero context` prints with these settings."""
+    write_config(ostler, **config)
     outcome = ostler("zero", "context", *args)
     assert outcome.code == 0, outcome.stderr
     return outcome.stdout

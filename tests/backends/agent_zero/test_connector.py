@@ -8,6 +8,7 @@ from starlette.websockets import WebSocketClose
 from tests.backends.agent_zero.connector_double import ConnectorDouble
 
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
+from ostler.backends.agent_zero.connector_hosts import offer_notices
 from ostler.backends.agent_zero.connector_probe import probe_connector
 from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer
 from ostler.backends.agent_zero.connector_settings import ConnectorSettings
@@ -21,13 +22,15 @@ from ostler.testing.session_fixture import run_turn as run_one_turn
 from ostler.tools.bash import BashTool
 from ostler.tools.protocol.connector_files import ConnectorPatchTool, ConnectorReadTool, ConnectorWriteTool
 from ostler.tools.protocol.connector_shell import ConnectorShellTool
+from ostler.wire.agent_zero.connector_events import Capabilities
 from ostler.workspace.session_workspace import SessionShell, SessionWorkspace
 
 pytestmark = pytest.mark.req("AZ-7")
+OFF = {"remote_file_writes": False, "remote_exec": False}
 LISTS = ("agents_list", "projects", "model_presets", "launcher_gateway_status")
 
 
-def make_backend(server, login=None, has_key=False, context=None, **settings):
+def make_backend(server, login=None, has_key=False, context=None, plan=None, **settings):
     origin, _ = parse_server_url(server.url)
 
     async def probe(start, listener):
@@ -35,7 +38,8 @@ def make_backend(server, login=None, has_key=False, context=None, **settings):
         options = ConnectorSettings("this-host", retry_delays=(0.05,) * 40, **settings)
         return await probe_connector(connector, options, start, listener, has_key=has_key)
 
-    return AgentZeroBackend(ZeroPlan(origin.address, "this-host"), [probe], context)
+    plan = plan or {}
+    return AgentZeroBackend(ZeroPlan(origin.address, "this-host", **plan), [probe], context)
 
 
 async def open_session(server, tmp_path, journal=None, policy=ALLOW_ALL, sandbox="off", **options):
@@ -531,6 +535,30 @@ async def test_default_profile_is_used_from_the_next_conversation_on(tmp_path):
         await run_turn(session, "new")
         await session.aclose()
     assert [body["agent_profile"] for route, body in server.posts if route == "agent_profile_set"] == ["coder"]
+
+
+def test_unknown_version_of_the_server_is_not_named():
+    hello_reply = {"remote_tools": {"remote_files": True}}
+    [(text, _)] = offer_notices(
+        Capabilities(server_version="unknown"), hello_reply, "here", {"remote_files": True} | OFF
+    )
+    assert text == "Agent Zero may request on here: read files; your rules decide"
+
+
+async def test_only_the_reason_of_an_operation_is_the_words_of_the_server(tmp_path):
+    stated = []
+
+    async def turn(server):
+        await server.operation("connector_file_op", "1", op="write", path="a.txt", content="x", reason="needed")
+        await server.event("assistant_message", "Done.")
+
+    plan = {"on_request": lambda call_id, request: stated.append((request.command, request.reason))}
+    async with ConnectorDouble(turn) as server:
+        session = await open_session(server, tmp_path, plan=plan)
+        events, _ = await run_turn(session, "hi")
+        await session.aclose()
+    assert stated == [("", "needed")]
+    assert "write a.txt on this-host" in [event.title for event in events if isinstance(event, ToolCalled)]
 
 
 async def answer(server):

@@ -197,8 +197,9 @@ class AgentZeroBackend:
         call = self._calls.call_for(request)
         self._used_ids.add(call.id)
         self._writer.finish((call,))
-        self._plan.on_request(call.id, request)
         is_operation = self._transport is not None and not self._transport.requests_tools
+        # The command of an operation is not from the server, but describes it in the title.
+        self._plan.on_request(call.id, msgspec.structs.replace(request, command="") if is_operation else request)
         title = request.command if is_operation else tool_label(call.tool)
         self._context.emit(ToolCalled(call, f"{title} on {self._plan.host}"))
         if not is_operation and (problem := self._described_tools.problem(request.tool_name)):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ostler.backends.agent_zero.connector_calls import OperationRunner
-from ostler.backends.agent_zero.connector_controls import COMPACT, NUDGE, PROFILE, ConnectorControls
+from ostler.backends.agent_zero.connector_controls import COMPACT, NUDGE, ConnectorControls
 from ostler.backends.agent_zero.connector_hosts import HostWatch, check_hosts, offer_notices
 from ostler.backends.agent_zero.connector_server import ConnectorServer
 from ostler.backends.agent_zero.connector_settings import ConnectorSettings
@@ -65,7 +65,7 @@ class ConnectorTransport:
         self._capabilities = capabilities
         self._context_id = start.context_id
         given = {"agent_profile": settings.agent_profile, "project": settings.project}
-        self._controls = ConnectorControls(server, capabilities.features, given | dict(start.options))
+        self._controls = ConnectorControls(server, listener, capabilities.features, given | dict(start.options))
         self._socket: ConnectorSocket | None = None
         self._subscribed = self._is_greeted = self._is_announced = False
         self._operations = OperationRunner(settings.host, listener, self._emit, self._fail)
@@ -416,10 +416,6 @@ class ConnectorTransport:
         return self._controls.options()
 
     async def set_option(self, option_id: str, value: str) -> bool:
-        if option_id == PROFILE and not value and self._context_id:
-            self._listener.on_notice(
-                "the default profile is used from the next conversation on; /terminate ends this one"
-            )
         return await self._controls.set_option(option_id, value, self._context_id)
 
     def commands(self) -> tuple[SlashCommand, ...]:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from ostler.backends.agent_zero.connector_server import ConnectorServer
-from ostler.backends.agent_zero.transport import COMMON_OPTIONS
+from ostler.backends.agent_zero.transport import COMMON_OPTIONS, TurnListener
 from ostler.core.errors import BackendError
 from ostler.core.sessions import OptionChoice, SessionOption, SlashCommand
 from ostler.text.sanitise import sanitise
@@ -31,8 +31,11 @@ _OPTIONS = {
 class ConnectorControls:
     """Options and commands of a conversation, if the server has their routes."""
 
-    def __init__(self, server: ConnectorServer, features: tuple[str, ...], values: dict[str, str]) -> None:
+    def __init__(
+        self, server: ConnectorServer, listener: TurnListener, features: tuple[str, ...], values: dict[str, str]
+    ) -> None:
         self._server = server
+        self._listener = listener
         self._features = features
         self._values = {name: values.get(name, "") for name in _OPTIONS}
         self._choices: dict[str, tuple[OptionChoice, ...]] = {}
@@ -76,7 +79,10 @@ class ConnectorControls:
         """
         if name not in _OPTIONS or not self.has(_OPTIONS[name][0]):
             return False
-        if context_id and (value or name != PROFILE):
+        if context_id and name == PROFILE and not value:
+            text = "the default profile is used from the next conversation on; /terminate ends this one"
+            self._listener.on_notice(text)
+        elif context_id:
             await self._apply(name, value, context_id)
         self._values[name] = value
         return True

@@ -36,7 +36,8 @@ def offer_notices(
         yield f"the server does not say which tools it may use on {host}", False
         return
     offered = [label for name, label in _OFFERS.items() if tools.get(name) is True]
-    server = f"Agent Zero {sanitise(capabilities.server_version)}".rstrip()
+    known = capabilities.server_version.removeprefix("unknown")  # as a server without its git history says
+    server = f"Agent Zero {sanitise(known)}".rstrip()
     yield f"{server} may request on {host}: {', '.join(offered) or 'nothing'}; your rules decide", False
     wrong = [label for name, label in _OFFERS.items() if (tools.get(name) is True) is not expected[name]]
     if wrong:

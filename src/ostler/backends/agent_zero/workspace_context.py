@@ -18,10 +18,10 @@ class WorkspaceContext(msgspec.Struct, frozen=True):
     tree: str = ""
 
     def is_known(self, signature: str) -> bool:
-        """Return whether an earlier description says the same; a git status that is missing in one is not a change."""
+        """Return whether an earlier description says the same; that git failed since then is not a change."""
         files, _, git = self.signature.partition("-")
         sent_files, _, sent_git = signature.partition("-")
-        return files == sent_files and (git == sent_git or not git or not sent_git)
+        return files == sent_files and git in ("", sent_git)
 
 
 class ContextSource(Protocol):
