@@ -375,3 +375,13 @@ def test_fork_leaves_the_original_unchanged(ostler, models):
     assert "One." in ostler("sessions", "show", copy["session"]).stdout
     assert [message["content"] for message in server.requests[1].json["messages"]][-3:] == ["first", "One.", "second"]
     assert ostler("run", "--fork", "x").code == 2
+
+
+@pytest.mark.req("TL-12", "CL-2")
+def test_image_that_the_prompt_mentions_reaches_the_model(ostler, models):
+    (ostler.workspace / "shot.png").write_bytes(b"\x89PNG\r\n\x1a\nice")
+    with models.playing(text("a cat")) as server:
+        result = ostler("run", *at(server), "what is on @shot.png?")
+        (content,) = (m["content"] for m in server.requests[0].json["messages"] if m["role"] == "user")
+    assert (result.code, "attached shot.png (image)" in result.stderr) == (0, True)
+    assert {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgppY2U="}} in content

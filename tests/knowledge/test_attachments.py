@@ -1,9 +1,12 @@
 """Files that a prompt mentions are attached."""
 
+import base64
+
 import pytest
 
-from ostler.core.prompt import EmbeddedResource, ResourceLink
+from ostler.core.prompt import EmbeddedResource, ImageContent, ResourceLink
 from ostler.knowledge.attachments import MAX_BYTES, AttachmentCollector
+from ostler.workspace.images import MAX_IMAGE_BYTES
 
 
 @pytest.fixture
@@ -45,6 +48,38 @@ async def test_urls_are_links_and_home_is_expanded(work):
     link, file = collector.blocks.values()
     assert link == ResourceLink("https://example.org/x")
     assert isinstance(file, EmbeddedResource) and file.text == "mine"
+
+
+@pytest.mark.req("CL-2", "TL-12")
+@pytest.mark.parametrize(
+    ("head", "mime"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\1\2\3\4WEBP", "image/webp"),
+    ],
+)
+async def test_images_are_attached_as_images(work, head, mime):
+    (work / "shot").write_bytes(data := head + bytes(MAX_BYTES))
+    collector = AttachmentCollector(work, allow_outside=True)
+    await collector.add_mentions("what is wrong in @shot and in @./shot?")
+    assert collector.blocks == {"shot": ImageContent(mime, base64.b64encode(data).decode(), "shot")}
+    assert collector.notices == ["attached shot (image)"]
+
+
+@pytest.mark.req("CL-2", "TL-12")
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [(b"\x89PNG\r\n\x1a\n" + bytes(MAX_IMAGE_BYTES), "larger than 5,242,880 bytes"), (b"%PDF-1.7\0", "not text")],
+)
+async def test_images_that_are_too_large_and_other_binary_files_are_not_attached(work, data, reason):
+    (work / "file").write_bytes(data)
+    collector = AttachmentCollector(work, allow_outside=True)
+    await collector.add_mentions("look at @file")
+    assert not collector.blocks
+    (notice,) = collector.notices
+    assert notice.startswith("@file was not attached: ") and reason in notice
 
 
 @pytest.mark.req("CL-2")

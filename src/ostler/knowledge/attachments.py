@@ -109,12 +109,12 @@ class AttachmentCollector:
             else:
                 self._notices.append(message)
             return
-        if resource.uri not in self.blocks:
-            self.blocks[resource.uri] = resource
-            lines = len(resource.text.splitlines())
-            self._notices.append(f"attached {resource.uri} ({lines:,} line{'s' * (lines != 1)})")
+        name = resource.uri if isinstance(resource, EmbeddedResource) else resource.name
+        if name not in self.blocks:
+            self.blocks[name] = resource
+            self._notices.append(f"attached {name} ({_describe(resource)})")
 
-    async def _read_file(self, path: str, *, typed: bool) -> EmbeddedResource:
+    async def _read_file(self, path: str, *, typed: bool) -> EmbeddedResource | ImageContent:
         if not typed and path.startswith("~"):
             raise UsageError(f"{NOT_TYPED}, where ~ is not expanded")
         workspace = LocalWorkspace(str(self._cwd))
@@ -134,6 +134,10 @@ class AttachmentCollector:
             if os.path.isdir(resolved.absolute):
                 names = [f"{e.name}{'/' * (e.kind == 'directory')}" for e in await workspace.entries(path)]
                 return EmbeddedResource(resolved.display_path, "\n".join(names))
+            from ostler.workspace.images import read_image  # imported late: most prompts mention no file
+
+            if found := await read_image(path, workspace):
+                return found[0]
             if (size := _file_size(resolved.absolute)) > MAX_BYTES:
                 raise UsageError(f"the file is too large ({size:,} bytes)", hint="the agent can read parts of it")
             return EmbeddedResource(resolved.display_path, (await workspace.read_text(path)).text)
@@ -164,6 +168,13 @@ def _is_sensitive(path: str, absolute: str) -> bool:
     return any(map(is_sensitive_file, (path, absolute, real))) or any(
         f"{real}/".startswith(f"{folder}/") for folder in folders
     )
+
+
+def _describe(resource: EmbeddedResource | ImageContent) -> str:
+    if isinstance(resource, ImageContent):
+        return "image"
+    lines = len(resource.text.splitlines())
+    return f"{lines:,} line{'s' * (lines != 1)}"
 
 
 def _file_size(path: str) -> int:

@@ -7,7 +7,6 @@ import msgspec
 from ostler.core.display import Display
 from ostler.core.errors import PathError
 from ostler.core.permission import Permission
-from ostler.core.prompt import ImageContent
 from ostler.core.protocols import TextFile, ToolContext, Workspace
 from ostler.core.tools import ToolResult
 from ostler.tools.base_tool import BaseTool
@@ -18,13 +17,6 @@ from ostler.tools.similar_paths import similar_paths
 LINE_LIMIT = 2000
 LINE_WIDTH = 2000
 MAX_CHARACTERS = 48_000
-MAX_IMAGE_BYTES = 5 * 1024 * 1024
-_IMAGE_SIGNATURES = (
-    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
-    (0, b"\xff\xd8\xff", "image/jpeg"),
-    (0, b"GIF8", "image/gif"),
-    (8, b"WEBP", "image/webp"),
-)
 
 
 class ReadParams(msgspec.Struct):
@@ -65,19 +57,13 @@ async def _read_non_text(path: str, workspace: Workspace, error: PathError) -> T
 
 
 async def _read_image(path: str, workspace: Workspace) -> ToolResult | None:
-    raw = await workspace.read_bytes(path, MAX_IMAGE_BYTES + 1)
-    mime = next((mime for offset, signature, mime in _IMAGE_SIGNATURES if raw.startswith(signature, offset)), "")
-    if not mime:
-        return None
-    display_path = workspace.resolve(path).display_path
-    if len(raw) > MAX_IMAGE_BYTES:
-        hint = "make a smaller copy of it with a command"
-        raise PathError("too_large", display_path, f"the image is larger than {MAX_IMAGE_BYTES:,} bytes", hint=hint)
-    import base64
+    from ostler.workspace.images import read_image  # imported late: most calls read text
 
-    image = ImageContent(mime, base64.b64encode(raw).decode(), display_path)
-    text = f"{display_path}: {mime}, {len(raw):,} bytes"
-    return ToolResult("", "ok", text, Display(text), {"path": display_path, "mime": mime, "size": len(raw)}, (image,))
+    if (found := await read_image(path, workspace)) is None:
+        return None
+    image, size = found
+    text = f"{image.name}: {image.mime}, {size:,} bytes"
+    return ToolResult("", "ok", text, Display(text), {"path": image.name, "mime": image.mime, "size": size}, (image,))
 
 
 def _window_result(file: TextFile, params: ReadParams) -> ToolResult:
