@@ -216,6 +216,10 @@ def serving_config(serve: ServeOptions, settings: Settings) -> ServingConfig:
 
 def access_options(serve: ServeOptions, config: ServerConfig) -> AccessOptions:
     """Return where to listen and who may connect. Raises `UsageError`."""
+    of_port = {"--tls-cert": serve.certificate, "--tls-key": serve.key, "--allow-plain": serve.allow_plain}
+    unused = [flag for flag, value in {**of_port, "--url": serve.urls}.items() if value]
+    if unused and serve.unix and not serve.bind:
+        raise UsageError(f"{unused[0]} has no meaning for a Unix socket", hint="add --bind HOST:PORT, or leave it out")
     return AccessOptions(
         tcp=listen_options(serve, config) if serve.bind or not serve.unix else None,
         unix=serve.unix,

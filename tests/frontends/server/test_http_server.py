@@ -97,6 +97,8 @@ def test_queue_and_session_survive_a_restart(models, serve_process):
         (["--bind", "nonsense"], "is not HOST:PORT"),
         (["--bind", "127.0.0.1:99999"], "is not HOST:PORT"),
         (["--expire", "-1"], "expire"),
+        (["--unix", "socket", "--url", "https://team.example"], "--url has no meaning for a Unix socket"),
+        (["--unix", "socket", "--tls-cert", "a", "--tls-key", "b"], "--tls-cert has no meaning"),
         (["--no-pairing"], "no valid token"),
     ],
 )

@@ -66,11 +66,12 @@ def test_origin_is_refused(unix_server):
         pass
 
 
-def test_peer_with_another_uid_is_disconnected(unix_server, monkeypatch):
+def test_peer_with_another_uid_is_disconnected(unix_server, monkeypatch, caplog):
     monkeypatch.setattr(peer_protocols, "peer_uid", lambda connection: os.geteuid() + 1)
     with pytest.raises((ConnectionError, http.client.RemoteDisconnected)):
         request(unix_server.unix_path)
     assert unix_server.calls == []
+    assert f"uid {os.geteuid() + 1} was refused" in caplog.text
 
 
 def test_unknown_peer_is_disconnected(unix_server, monkeypatch):

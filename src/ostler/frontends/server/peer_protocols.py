@@ -4,6 +4,7 @@ They end if no request arrives, and if the other side does not read what is sent
 """
 
 import asyncio
+import logging
 import os
 import socket
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 
+log = logging.getLogger("ostler.server")
 HEAD_SECONDS = 15.0  # for the head of a request; uvicorn would wait for ever
 UNREAD_SECONDS = 40.0  # how long nothing may be read; longer than `ServingConfig.send_timeout`
 CLOSING_SECONDS = 3.0  # for a client to read the reason why it is closed
@@ -121,6 +123,7 @@ def _app_for_peer(app: Any, transport: asyncio.BaseTransport) -> Any:
         return app
     uid = peer_uid(connection)
     if uid != os.geteuid():
+        log.warning("a process of the user with uid %s was refused at the Unix socket", uid)
         transport.abort() if isinstance(transport, asyncio.Transport) else transport.close()
         return _refuse
     return _with_uid(app, uid)
