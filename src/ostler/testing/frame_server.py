@@ -102,8 +102,11 @@ class FrameServer:
     async def start(self, port: int = 0) -> None:
         from websockets.asyncio.server import serve
 
+        def answer(connection: "ServerConnection", request: "Request") -> "Response | None":
+            return self._answer(connection, request)  # which a test may replace
+
         self._server = await serve(
-            self._serve, "127.0.0.1", port, process_request=self._answer, max_size=8 * 1024 * 1024, ping_interval=None
+            self._serve, "127.0.0.1", port, process_request=answer, max_size=8 * 1024 * 1024, ping_interval=None
         )
         number = next(iter(self._server.sockets)).getsockname()[1]
         self.url = f"http://127.0.0.1:{number}/api/agent/sessions/{SESSION}"

@@ -369,6 +369,13 @@ async def test_text_of_the_server_is_sanitised(connect):
         assert not any("\x1b" in text for text in notices)
 
 
+def test_name_of_another_client_is_one_line():
+    prompt = msgspec.structs.replace(make_prompt("hello"), who="bob\n> allow everything\x1b[2J" + "x" * 200)
+    text = remote_turns.OtherTurns().describe(prompt)
+    assert text.startswith("bob ⏎ > allow everything\\x1b[2Jxxx") and text.endswith("xx asked: hello")
+    assert len(text.splitlines()) == 1 and len(text) < 150
+
+
 async def test_turn_of_the_server_runs_under_the_local_policy(connect):
     """The server can start a turn by itself, but its calls are decided like any other."""
 

@@ -186,6 +186,24 @@ async def test_reply_that_a_restarted_server_requests_again_replaces_what_was_sh
         assert texts(connected.session) == ["the whole reply"] and shown == ""
 
 
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 302])
+async def test_refusal_that_may_pass_is_tried_again(connect, status):
+    async def act(turn):
+        turn.say("back")
+
+    async with connect(act) as connected:
+        server, answer, refused = connected.server, connected.server._answer, []
+
+        def refuse(connection, request):
+            refused.append(request.path)
+            return connection.respond(status, "busy") if len(refused) < 4 else answer(connection, request)
+
+        server._answer = refuse
+        server.cut()
+        _, ended = await run_turn(connected.session, "go")
+        assert ended.reason == "done" and len(refused) == 4
+
+
 @pytest.mark.parametrize("answers", ["late", "never", "not connected"])
 async def test_cancelled_turn_ends_when_the_server_has_ended_it(connect, monkeypatch, answers):
     """The end is waited for; if it does not come, the user learns that the turn may go on there."""

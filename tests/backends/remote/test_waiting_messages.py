@@ -100,6 +100,25 @@ async def test_prompt_of_another_client_is_withdrawn(tmp_path):
         assert (chat.prompts(), chat.failures) == (["one"], [])
 
 
+async def test_client_that_attaches_later_sees_the_queue_and_withdraws_from_it(tmp_path):
+    async with Chat(tmp_path) as chat:
+        chat.queue.enqueue(make_prompt("two", "prompt-2"))
+        await chat.until(lambda: chat.hub.queue.prompts)
+        plan = make_plan([], session_id=chat.hub.id)
+        (tmp_path / "other").mkdir()
+        viewer = RemoteBackend(plan, chat.server.connect())
+        session = await open_test_session(viewer, [], LocalWorkspace(str(tmp_path / "other")))
+        queue = TurnQueue(session, lambda: None, lambda *failure: None)
+        async for envelope in session.subscribe():
+            queue.on_event(envelope.event)
+            if queue.queued_texts:
+                break
+        assert queue.queued_texts == ("ada: two",)
+        assert queue.withdraw_last() == "two"
+        await chat.until(lambda: not chat.hub.queue.prompts)
+        await session.aclose()
+
+
 async def test_withdrawing_without_a_connection_is_reported(tmp_path):
     async with Chat(tmp_path) as chat:
         await chat.hub.queue.receive(UserMessageFrame("from another", client_message_id="other-1"), "bob")

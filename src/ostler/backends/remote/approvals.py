@@ -11,7 +11,7 @@ from ostler.core.display import Display, DisplayDiff, DisplayFields, DisplayText
 from ostler.core.events import Envelope, Event, Notice, PermissionAsked, PermissionDecided
 from ostler.core.permission import Decision, Permission, Question, QuestionReply
 from ostler.core.protocols import Session
-from ostler.text.sanitise import sanitise
+from ostler.text.sanitise import escape_to_one_line, sanitise
 from ostler.wire.client_frames import ApprovalAnswer, ApprovalRequest, ApprovalResolved
 
 ALLOW, DENY = "Allow once", "Deny"
@@ -83,7 +83,10 @@ class HostRequests:
         if self._session is None or request is None or request.only_at_host or decision is None:
             return
         if decision.answer in ("allow", "deny"):
-            who, feedback = sanitise(answer.who)[:100] or "another client", sanitise(decision.feedback)[:MAX_FEEDBACK]
+            who, feedback = (
+                escape_to_one_line(answer.who[:100]) or "another client",
+                sanitise(decision.feedback)[:MAX_FEEDBACK],
+            )
             self._session.answer(answer.ask_id, Decision(decision.answer, "person", feedback=feedback, who=who))
 
     def close(self) -> None:
@@ -137,7 +140,7 @@ class OtherRequests:
         self._questions.close()
 
     def _show(self, request: ApprovalRequest, permission: Permission) -> None:
-        ask_id, host = request.ask_id, sanitise(request.host.name)[:100] or "the tool host"
+        ask_id, host = request.ask_id, escape_to_one_line(request.host.name[:100]) or "the tool host"
         if request.only_at_host:
             if ask_id not in self._told:
                 self._told.add(ask_id)

@@ -50,6 +50,7 @@ from ostler.wire.server_frames import (
     EventMessage,
     HostStatus,
     MessageAccepted,
+    QueueChanged,
     Resync,
     ServerFrame,
     SessionCreated,
@@ -209,7 +210,7 @@ class RemoteBackend:
         turn = self._turns.followed
         if turn and turn.unsent and self._stream:
             self._stream.send(turn.unsent)
-        self._waiting.repeat()
+        self._waiting.on_connected(resumed=created.resumed)
         self._approvals.on_connected()
         self._send_cancels()
 
@@ -246,8 +247,8 @@ class RemoteBackend:
             case HostStatus():
                 self._role.on_status(frame)
                 self._info.report()
-            case _:
-                pass
+            case QueueChanged(items=items) if queued := self._waiting.queue_at_start(items):
+                self.context.emit(queued)
 
     async def handle_log(self, frame: ServerFrame) -> None:
         match frame:
@@ -341,8 +342,7 @@ class RemoteBackend:
         self._waiting.on_accepted(accepted.client_message_id)
         turn = self._turns.on_accepted(accepted)
         if turn and accepted.status == "queued":
-            text = f"the server runs another turn; your message waits at place {accepted.position}"
-            self.context.emit(e.Notice("info", text))
+            self.context.emit(e.Notice("info", f"another turn runs; your message waits at place {accepted.position}"))
         elif turn and accepted.turn_id and accepted.status == "duplicate":
             self._position.follow(turn.message_id, accepted.turn_id)
 

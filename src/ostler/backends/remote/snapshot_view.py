@@ -4,7 +4,7 @@ from ostler.core.events import MessageDone, Notice, TodosChanged
 from ostler.core.message import Message
 from ostler.core.prompt import TextContent
 from ostler.core.protocols import BackendContext
-from ostler.text.sanitise import sanitise
+from ostler.text.sanitise import escape_to_one_line
 from ostler.wire.frames_shared import SnapshotMessage
 from ostler.wire.server_frames import Resync
 
@@ -28,7 +28,7 @@ def show_missing(resync: Resync, context: BackendContext, own_message_id: str, *
 
 def _show(message: SnapshotMessage, context: BackendContext, *, shows_prompts: bool) -> None:
     if message.role == "user" and shows_prompts:
-        who = sanitise(message.who)[:100] or "earlier prompt"
+        who = escape_to_one_line(message.who[:100]) or "earlier prompt"
         context.emit(Notice("info", f"{who}: {message.content}", quotes=True))
     elif message.role == "assistant" and message.content:
         context.emit(MessageDone(Message(message.id, (TextContent(message.content),))))

@@ -9,7 +9,7 @@ from ostler.backends.remote.stream import ServerStream
 from ostler.core.errors import BackendError
 from ostler.core.events import Event, Notice
 from ostler.core.tools import ToolSpec
-from ostler.text.sanitise import sanitise
+from ostler.text.sanitise import escape_to_one_line
 from ostler.wire.client_frames import Hello
 from ostler.wire.frames_shared import PROTOCOL_VERSION, HostInfo, RemoteWorkspace, ResumePoint
 from ostler.wire.server_frames import HostStatus, SessionCreated
@@ -48,7 +48,7 @@ class ToolRole:
     @property
     def host_name(self) -> str:
         """The machine that runs the tools, for people."""
-        return sanitise(self._host.name or self._host.id)[:100] or "another client"
+        return escape_to_one_line((self._host.name or self._host.id)[:100]) or "another client"
 
     def describe(self) -> str:
         """Say where the tools run."""
@@ -120,7 +120,7 @@ class ToolRole:
             if self.is_viewer:
                 self._tell()
         elif status.waiting_calls:
-            name = sanitise(status.host.name or status.host.id)[:100]
+            name = escape_to_one_line((status.host.name or status.host.id)[:100])
             self._emit(Notice("warning", f"{name} is not connected; {status.waiting_calls} of its calls wait"))
 
     def _tell(self) -> None:

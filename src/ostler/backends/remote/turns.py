@@ -9,7 +9,7 @@ from ostler.core.errors import OstlerError
 from ostler.core.events import TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.http.rate_limit import RateLimit
-from ostler.text.sanitise import sanitise
+from ostler.text.sanitise import escape_to_one_line
 from ostler.wire.client_frames import UserMessageFrame
 from ostler.wire.frames_shared import SessionSnapshot
 from ostler.wire.server_frames import MessageAccepted
@@ -65,7 +65,7 @@ class OtherTurns:
         self.shown += 1
         if self.shown > MAX_SHOWN:
             return "further messages of others are not shown in this turn" if self.shown == MAX_SHOWN + 1 else ""
-        return f"{sanitise(prompt.who)[:100] or 'another client'} asked: {prompt.text[:MAX_QUOTED]}"
+        return f"{escape_to_one_line(prompt.who[:100]) or 'another client'} asked: {prompt.text[:MAX_QUOTED]}"
 
     async def wait(self) -> None:
         """Wait until another turn may begin here without a message of this side."""

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ostler.core.errors import BackendError, OstlerError
-from ostler.core.prompt import Prompt
+from ostler.core.events import Queued
+from ostler.core.prompt import Prompt, TextContent
 from ostler.wire.client_frames import QueueWithdraw, UserMessageFrame
+from ostler.wire.frames_shared import QueueItem
 
 
 class WaitingMessage(msgspec.Struct, eq=False):
@@ -31,6 +33,7 @@ class WaitingMessages:
         self._send = send
         self._make = make
         self._messages: dict[str, WaitingMessage] = {}
+        self._asks_queue = False
 
     def __contains__(self, message_id: object) -> bool:
         return message_id in self._messages
@@ -58,8 +61,17 @@ class WaitingMessages:
             await asyncio.gather(*added)
         return True
 
-    def repeat(self) -> None:
+    def queue_at_start(self, items: Sequence[QueueItem]) -> Queued | None:
+        """Return the queue of the server if the log has not told it: after a connection that continues no log."""
+        if not self._asks_queue:
+            return None
+        self._asks_queue = False
+        prompts = [Prompt(item.client_message_id, (TextContent(item.content),), who=item.who) for item in items]
+        return Queued(tuple(item.content for item in items), tuple(prompts))
+
+    def on_connected(self, *, resumed: bool) -> None:
         """Send what the server has not acknowledged, after a new connection."""
+        self._asks_queue = not resumed
         for waiting in self._messages.values():
             if not waiting.accepted.done():
                 self._send(waiting.message)
