@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.screen import ModalScreen
 
 from ostler.frontends.tui.arcade.games import GAMES, Game, Move
+from ostler.frontends.tui.screens.dialog import Dialog
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.widgets.key_hints import KeyHints
 from ostler.frontends.tui.widgets.text_rows import TextRows
@@ -19,7 +19,7 @@ MOVES: dict[str, Move] = {
 }
 
 
-class ArcadeScreen(ModalScreen[None]):
+class ArcadeScreen(Dialog[None]):
     """Plays one game; Tab changes to the next. `attention` returns what needs the user, or an empty string."""
 
     DEFAULT_CSS = """

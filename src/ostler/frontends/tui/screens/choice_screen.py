@@ -6,9 +6,9 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from ostler.frontends.tui.screens.dialog import Dialog
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.widgets.choice_rows import Choice, ChoiceRows, matching, with_groups
 from ostler.frontends.tui.widgets.key_hints import KeyHints
@@ -19,7 +19,7 @@ OTHER_ROWS = 8  # of the dialog, besides the list
 HINTS = (("↑↓", "select"), ("Enter", "choose"), ("Esc", "close"))
 
 
-class ChoiceScreen(ModalScreen[str]):
+class ChoiceScreen(Dialog[str]):
     """Returns the value of the chosen item, or an empty string."""
 
     DEFAULT_CSS = """

@@ -5,9 +5,9 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from ostler.frontends.tui.keys import ACTIONS, GROUPS, KeyTable, readable_key
+from ostler.frontends.tui.screens.dialog import Dialog
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.widgets.key_hints import KeyHints
 from ostler.frontends.tui.widgets.scroll_rows import ScrollRows
@@ -21,7 +21,7 @@ NAME_COLUMNS, NARROW_NAME_COLUMNS = 28, 10
 HINTS = (("↑↓ PgUp PgDn", "scroll"), ("any other key", "closes"))
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """Lists the keys and commands; any key that does not scroll closes it."""
 
     DEFAULT_CSS = """

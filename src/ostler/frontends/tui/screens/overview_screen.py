@@ -10,11 +10,11 @@ import msgspec
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.projects import Activity, ProjectAccess, StoredState
+from ostler.frontends.tui.screens.dialog import Dialog
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.widgets.choice_rows import Choice, ChoiceRows, matching
 from ostler.frontends.tui.widgets.key_hints import KeyHints
@@ -63,7 +63,7 @@ class OverviewChoice(msgspec.Struct, frozen=True):
     backend: str = ""
 
 
-class OverviewScreen(ModalScreen[OverviewChoice | None]):
+class OverviewScreen(Dialog[OverviewChoice | None]):
     """Lists the sessions, those that wait for the user first."""
 
     DEFAULT_CSS = """

@@ -9,10 +9,10 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from ostler.core.display import DisplayDiff
+from ostler.frontends.tui.screens.dialog import Dialog
 from ostler.frontends.tui.session_controller import SessionController
 from ostler.frontends.tui.strips import PAINT
 from ostler.frontends.tui.widgets.line_field import LineField
@@ -48,7 +48,7 @@ class AnswerRows(TextRows):
         self.post_message(self.Chosen(event.y))
 
 
-class RequestScreen(ModalScreen[None]):
+class RequestScreen(Dialog[None]):
     """Shows the first open request of a session. Other keys than answers go to the draft."""
 
     DEFAULT_CSS = """
