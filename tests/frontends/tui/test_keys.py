@@ -213,3 +213,12 @@ async def test_key_that_closes_a_dialog_may_be_held_down(open_session, opens, cl
             user.app.post_message(events.Key(closes, closes if len(closes) == 1 else None))
         await user.press("escape")
         await user.wait_until(lambda: user.app.screen is user.app.chat)
+
+
+@pytest.mark.req("TU-1")
+async def test_text_typed_right_after_the_search_key_is_searched(open_session):
+    async with full_screen(await open_session([])) as user:
+        for key in ("ctrl+f", "a", "b"):
+            user.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await user.wait_until(lambda: user.app.chat.query_one("#search").value == "ab")
+        assert user.app.chat.prompt.text == ""
