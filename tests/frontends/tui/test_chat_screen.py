@@ -6,8 +6,9 @@ import pytest
 from tests.fake_services import FakeServices
 from tests.frontends.tui.tui_user import call, full_screen, say
 
-from ostler.core.events import TodosChanged
+from ostler.core.events import Notice, TodosChanged
 from ostler.core.permission import Decision
+from ostler.core.sessions import Revert
 from ostler.core.tools import Todo
 from ostler.frontends.tui.status import panel_sections, status_cards
 from ostler.interaction import answer_keys
@@ -348,3 +349,17 @@ async def test_models_to_choose_are_those_of_the_settings_and_the_endpoint(open_
         await user.wait_for("Switch the model")
         items = user.app.screen.query_one("#choices").items
     assert [item.value for item in items] == ["fast", "one", "two"]
+
+
+@pytest.mark.req("EN-13", "TU-10")
+async def test_event_right_after_a_revert_is_shown_once(open_session):
+    session = await open_session([say("A reply.")])
+    async with full_screen(session) as user:
+        await user.type("go")
+        await user.wait_until(lambda: "done in" in user.app.chat.controller.news)
+        await session.apply(Revert(session.opened_after_seq))
+        session.emit(Notice("warning", "That was reverted."))
+        await user.wait_for("That was reverted.")
+        session.emit(Notice("info", "The last event."))
+        shown = await user.wait_for("The last event.")
+    assert shown.count("That was reverted.") == 1
