@@ -69,3 +69,11 @@ async def test_games_can_be_switched_off(open_session):
         assert user.app.screen is user.app.chat
         user.app.chat.query_one(WaitingGame).run(True)
         assert not user.app.chat.query_one(WaitingGame).is_playing
+
+
+@pytest.mark.req("TU-5")
+async def test_game_of_the_settings_is_the_first(open_session):
+    async with full_screen(await open_session([]), arcade="pong") as user:
+        await user.press("f3")
+        await user.wait_until(lambda: isinstance(user.app.screen, ArcadeScreen))
+        assert user.app.screen.game is user.app.chat._games["pong"]

@@ -6,8 +6,9 @@ import pytest
 from tests.fake_services import FakeServices
 from tests.frontends.tui.tui_user import call, full_screen, say
 
-from ostler.core.events import TodosChanged
+from ostler.core.events import Notice, TodosChanged
 from ostler.core.permission import Decision
+from ostler.core.sessions import Revert
 from ostler.core.tools import Todo
 from ostler.frontends.tui.screens.choice_screen import ChoiceScreen
 from ostler.frontends.tui.status import panel_sections, status_cards
@@ -391,3 +392,17 @@ async def test_what_was_selected_or_found_may_be_reverted(open_session):
         await user.press("escape")
         await user.type("more")
         await user.wait_for("> more")
+
+
+@pytest.mark.req("EN-13", "TU-10")
+async def test_event_right_after_a_revert_is_shown_once(open_session):
+    session = await open_session([say("A reply.")])
+    async with full_screen(session) as user:
+        await user.type("go")
+        await user.wait_until(lambda: "done in" in user.app.chat.controller.news)
+        await session.apply(Revert(session.opened_after_seq))
+        session.emit(Notice("warning", "That was reverted."))
+        await user.wait_for("That was reverted.")
+        session.emit(Notice("info", "The last event."))
+        shown = await user.wait_for("The last event.")
+    assert shown.count("That was reverted.") == 1

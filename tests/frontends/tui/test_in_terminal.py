@@ -19,7 +19,8 @@ from ostler.frontends.tui.copying import TranscriptCopier
 from ostler.frontends.tui.status import SPINNER
 from ostler.testing.model_server import calls, stall, text
 
-ALT_C, ALT_K, F1, F6, F10, CTRL_Q, CTRL_Z = "\x1bc", "\x1bk", "\x1bOP", "\x1b[17~", "\x1b[21~", "\x11", "\x1a"
+ALT_C, ALT_K, CTRL_Q, CTRL_Z = "\x1bc", "\x1bk", "\x11", "\x1a"
+F1, F2, F3, F5, F6, F10 = "\x1bOP", "\x1bOQ", "\x1bOR", "\x1b[15~", "\x1b[17~", "\x1b[21~"
 FOCUS_OUT, FOCUS_IN = "\x1b[O", "\x1b[I"
 COLOUR = re.compile(rb"\x1b\[(?:[\d;]*;)?(?:3[0-8]|4[0-8]|9\d|10\d)(?:;[\d;]*)?m")
 ANSWER = "Some *words*.\n\n```py\nprint(1)\n```\n\nMore.\n\n```sh\nls -l\n```\n"
@@ -215,9 +216,17 @@ def test_terminal_cursor_is_at_the_caret_while_text_streams(tui, models):
 
 @pytest.mark.req("TU-1")
 def test_no_color_writes_no_colours_anywhere(tui, models):
-    with models.playing(text(ANSWER)) as server:
+    with models.playing(text(ANSWER), ask_permission()) as server:
         term = tui(server, "--leave-transcript", env={"NO_COLOR": "1"})
         ask(term, "talk", "done in")
+        ask(term, "write", "needs your approval")
+        term.type("\x1b")
+        term.wait_for("cancelled after")
+        for key, wanted in ((F1, "GENERAL"), (F2, "Commands and actions"), (F3, "score"), (F5, "Sessions of all")):
+            term.type(key)
+            term.wait_for(wanted)
+            term.type("\x1b")
+            term.wait_for(lambda shown, title=wanted: title not in shown)
         term.type(F10)
         term.leave()
     assert re.search(rb"\x1b\[(?:\d;)*7m", term.raw), "the cursor is shown without colours"

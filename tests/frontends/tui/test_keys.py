@@ -199,3 +199,26 @@ async def test_typed_text_is_for_the_input_if_nothing_has_the_focus(open_session
 def test_sequence_is_wrapped_for_the_innermost_multiplexer(env, wrapped):
     sent = pass_through("\x1b]52;c;eA==\x07", env)
     assert wrapped in sent if wrapped else sent == "\x1b]52;c;eA==\x07"
+
+
+@pytest.mark.req("TU-1")
+@pytest.mark.parametrize(
+    ("opens", "closes"), [("f1", "x"), ("f2", "escape"), ("f2", "enter"), ("f3", "escape"), ("f5", "escape")]
+)
+async def test_key_that_closes_a_dialog_may_be_held_down(open_session, opens, closes):
+    async with full_screen(await open_session([]), arcade="invaders") as user:
+        await user.press(opens)
+        await user.wait_until(lambda: user.app.screen is not user.app.chat)
+        for _ in range(5):
+            user.app.post_message(events.Key(closes, closes if len(closes) == 1 else None))
+        await user.press("escape")
+        await user.wait_until(lambda: user.app.screen is user.app.chat)
+
+
+@pytest.mark.req("TU-1")
+async def test_text_typed_right_after_the_search_key_is_searched(open_session):
+    async with full_screen(await open_session([])) as user:
+        for key in ("ctrl+f", "a", "b"):
+            user.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await user.wait_until(lambda: user.app.chat.query_one("#search").value == "ab")
+        assert user.app.chat.prompt.text == ""

@@ -86,7 +86,7 @@ async def test_text_keeps_the_letters_of_answers_that_cannot_be_given_yet(open_s
         await user.press(*"yes as ever", "enter")
         user.app.chat.controller.interrupt()
         await user.wait_until(lambda: not user.dialog)
-        assert user.app.chat.prompt.text == "yes as ever"
+        await user.wait_until(lambda: user.app.chat.prompt.text == "yes as ever")
     assert not tool.runs
 
 

@@ -14,6 +14,7 @@ from rich.console import Console, RenderableType
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.app import App
 from textual.driver import Driver
+from textual.filter import Monochrome
 from textual.screen import Screen
 from textual.strip import Strip
 
@@ -36,6 +37,8 @@ class PaintedApp(App[int]):
         super().__init__()
         if no_colour is not None:
             os.environ["NO_COLOR"] = no_colour  # Textual removes it, but commands need it too
+        # The painter leaves out the colours, and this filter cannot filter the titles of Textual's own borders.
+        self._filters = [each for each in self._filters if not isinstance(each, Monochrome)]
         self._painter = TerminalPainter(erases_with_colour=erases_with_colour())
         self.has_mouse = True
         self.is_suspended = False  # another program has the terminal

@@ -30,12 +30,12 @@ class ArcadeScreen(Dialog[None]):
     """
     AUTO_FOCUS: ClassVar[str | None] = ""
 
-    def __init__(self, games: dict[str, Game], attention: Callable[[], str]) -> None:
-        """`games` keeps the games that were begun, by name."""
+    def __init__(self, games: dict[str, Game], attention: Callable[[], str], first: str) -> None:
+        """`games` keeps the games that were begun, by name; the first one to begin is `first`."""
         super().__init__()
         self._games = games
         self._attention = attention
-        self._game_name = next(iter(games), "invaders")
+        self._game_name = next(iter(games), first)
         self._move: Move = ""
         self._reason = attention()
         self.is_paused = False

@@ -373,7 +373,7 @@ class ChatScreen(Screen[None]):
             return
         from ostler.frontends.tui.arcade.arcade_screen import ArcadeScreen
 
-        self.app.push_screen(ArcadeScreen(self._games, self._attention))
+        self.app.push_screen(ArcadeScreen(self._games, self._attention, self._options.arcade))
 
     def _attention(self) -> str:
         """Return what needs the user now, or an empty string."""

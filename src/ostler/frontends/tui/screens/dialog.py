@@ -1,15 +1,22 @@
-"""The base of the screens that open above the chat screen."""
+"""The base of the dialogs above the chat screen."""
 
 from typing import TypeVar
 
 from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
 
-T = TypeVar("T")
+Result = TypeVar("Result")
 
 
-class Dialog(ModalScreen[T]):
-    """Closes only itself, and only once: keys that were pressed meanwhile would otherwise close the screen below it."""
+class Dialog(ModalScreen[Result]):
+    """A dialog that closes once. A key that comes before it has disappeared must not close the screen below it."""
 
-    def dismiss(self, result: T | None = None) -> AwaitComplete:
-        return super().dismiss(result) if self.is_current else AwaitComplete()
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_closed = False
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        if self._is_closed or not self.is_current:
+            return AwaitComplete()
+        self._is_closed = True
+        return super().dismiss(result)

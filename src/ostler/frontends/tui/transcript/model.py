@@ -90,7 +90,7 @@ class TranscriptModel:
             case Steered():
                 self.add(steered_block(event))
             case Reverted() if self._records is not None:
-                self.load(self._records, len(self._records))
+                self.load(self._records, self._records.index_after(envelope.seq))  # later events are yet to be applied
             case _:
                 if not self._apply_to_blocks(event, envelope.seq):
                     return

@@ -26,7 +26,7 @@ class SearchField(LineField):
 
     def open(self) -> None:
         self.display = True
-        self.focus()
+        self.screen.set_focus(self)  # at once: the next keys are for it
 
     async def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
