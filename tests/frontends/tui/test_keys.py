@@ -1,6 +1,7 @@
 """The keys as plain terminals send them, chords, the history, and what Enter and Ctrl-C do."""
 
 import os
+import re
 import shlex
 import signal
 
@@ -158,3 +159,28 @@ def test_wrong_keys_of_the_settings_are_named(custom, problem):
 def test_sequence_is_wrapped_for_the_innermost_multiplexer(env, wrapped):
     sent = pass_through("\x1b]52;c;eA==\x07", env)
     assert wrapped in sent if wrapped else sent == "\x1b]52;c;eA==\x07"
+
+
+@pytest.mark.req("TU-4")
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("abc\x7f\x7fxy", "axy"),
+        ("ac\x1b[Db", "abc"),
+        ("hello world\x17there", "hello there"),
+        ("bc\x1b[Ha\x1b[Fd", "abcd"),
+        ("one\x15two", "two"),
+    ],
+)
+def test_keys_that_arrive_together_act_in_their_order(terminal, models, typed, text):
+    """A slow connection delivers several keys at once."""
+    with models.playing() as server:
+        term = terminal("tui", *at(server))
+        term.wait_for("ready")
+        term.type(typed)
+        term.wait_for(lambda shown: f"▌ {text}\n" in shown)
+        term.type("\x06")
+        term.wait_for("search the transcript")
+        if "\x17" not in typed:
+            term.type(typed)
+            term.wait_for(lambda shown: re.search(rf"^ {text} *$", shown, re.MULTILINE))
