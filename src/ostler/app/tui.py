@@ -62,7 +62,7 @@ class FullScreenClient(msgspec.Struct, frozen=True):
             given = msgspec.structs.replace(given, cwd=str(cwd))  # the flags are for the worktree
         projects = LocalProjects(given)
         options = TuiOptions(
-            theme=ui.theme or (state.read_text().strip() if state.is_file() else ""),
+            theme=ui.theme or (state.read_text(errors="replace").strip() if state.is_file() else ""),
             keys=ui.keys,
             details=ui.details,
             bell=ui.bell,

@@ -1,6 +1,7 @@
 """The keys as plain terminals send them, chords, the history, and what Enter and Ctrl-C do."""
 
 import os
+import re
 import shlex
 import signal
 
@@ -222,3 +223,28 @@ async def test_text_typed_right_after_the_search_key_is_searched(open_session):
             user.app.post_message(events.Key(key, key if len(key) == 1 else None))
         await user.wait_until(lambda: user.app.chat.query_one("#search").value == "ab")
         assert user.app.chat.prompt.text == ""
+
+
+@pytest.mark.req("TU-4")
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("abc\x7f\x7fxy", "axy"),
+        ("ac\x1b[Db", "abc"),
+        ("hello world\x17there", "hello there"),
+        ("bc\x1b[Ha\x1b[Fd", "abcd"),
+        ("one\x15two", "two"),
+    ],
+)
+def test_keys_that_arrive_together_act_in_their_order(terminal, models, typed, text):
+    """A slow connection delivers several keys at once."""
+    with models.playing() as server:
+        term = terminal("tui", *at(server))
+        term.wait_for("ready")
+        term.type(typed)
+        term.wait_for(lambda shown: f"▌ {text}\n" in shown)
+        term.type("\x06")
+        term.wait_for("search the transcript")
+        if "\x17" not in typed:
+            term.type(typed)
+            term.wait_for(lambda shown: re.search(rf"^ {text} *$", shown, re.MULTILINE))

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from textual import events
+from textual.binding import Binding
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 MAX_PASTED_ROWS = 100
 LATE_ENTER_SECONDS = 1.0  # after a dialog closed, Enter does not send the text that it interrupted
+
+# Textual runs these only after the event has passed all parents, and so after characters that were typed later.
+EDIT_ACTIONS = {binding.key: binding.action for binding in Binding.make_bindings(TextArea.BINDINGS)}
 
 
 class PromptField(TextArea):
@@ -156,8 +160,12 @@ class PromptField(TextArea):
         if self._handle_key(event):
             event.stop()
             event.prevent_default()
-            return
-        await super()._on_key(event)
+        elif action := EDIT_ACTIONS.get(event.key):
+            event.stop()
+            event.prevent_default()
+            await self.run_action(action)
+        else:
+            await super()._on_key(event)
 
     def _handle_key(self, event: events.Key) -> bool:
         key, first = event.key, self._first_key
