@@ -248,3 +248,14 @@ def test_keys_that_arrive_together_act_in_their_order(terminal, models, typed, t
         if "\x17" not in typed:
             term.type(typed)
             term.wait_for(lambda shown: re.search(rf"^ {text} *$", shown, re.MULTILINE))
+
+
+@pytest.mark.req("TU-4")
+def test_action_that_arrives_together_with_text_comes_after_it(terminal, models):
+    with models.playing() as server:
+        term = terminal("tui", *at(server))
+        term.wait_for("ready")
+        term.type("first\x13second")  # Ctrl-S puts the text aside
+        term.wait_for(lambda shown: "▌ second\n" in shown)
+        term.type("\x15\x13")
+        term.wait_for(lambda shown: "▌ first\n" in shown)

@@ -63,6 +63,7 @@ ACTIONS = (
     KeyAction("suspend", "ctrl+z", "suspend"),
     KeyAction("quit", "f10,ctrl+q", "quit"),
 )
+TEXT_ACTIONS = frozenset({"steer", "stash", "editor", "withdraw", "interrupt", "leave"})  # use the text of the input
 GROUPS = {"general": "GENERAL", "input": "INPUT", "transcript": "TRANSCRIPT", "copy": "COPY"}
 BY_NAME = {action.name: action for action in ACTIONS}
 RESERVED = ("enter", "tab", "escape", "up", "down", "left", "right", "backspace")

@@ -15,7 +15,7 @@ from ostler.core.errors import UsageError
 from ostler.frontends.tui.arcade.games import Game
 from ostler.frontends.tui.arcade.waiting_game import WaitingGame
 from ostler.frontends.tui.copying import TranscriptCopier
-from ostler.frontends.tui.keys import ACTIONS, KeyTable
+from ostler.frontends.tui.keys import ACTIONS, TEXT_ACTIONS, KeyTable
 from ostler.frontends.tui.live_sessions import LiveSession
 from ostler.frontends.tui.options import TuiOptions
 from ostler.frontends.tui.screens.switching import Switcher
@@ -318,7 +318,13 @@ class ChatScreen(Screen[None]):
     # -- actions -------------------------------------------------------------------------------------------------
 
     async def action_do(self, name: str) -> None:
-        """Run an action of the key table."""
+        """Run an action of the key table; one that uses the text after the keys that were typed before it."""
+        if name in TEXT_ACTIONS and self.focused is self.prompt:
+            self.prompt.call_later(self._perform, name)
+        else:
+            await self._perform(name)
+
+    async def _perform(self, name: str) -> None:
         if simple := self._view_actions().get(name):
             simple()
         elif name in SWITCHES:
