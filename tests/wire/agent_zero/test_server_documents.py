@@ -11,7 +11,7 @@ from ostler.wire.agent_zero.server_documents import error_text, read_log
 def test_log_items_are_read_in_the_order_of_their_numbers():
     items = [
         {"no": 2, "type": "response", "content": "hi", "kvps": None},
-        {"no": 0, "type": "agent", "heading": "h", "kvps": {"thoughts": ["a", 1, "b"]}},
+        {"no": 0, "type": "agent", "heading": "h", "kvps": {"reasoning": "first", "thoughts": ["a", 1, "b"]}},
         {"type": "no number"},
         {"no": True, "type": "info", "content": "not a number"},
         "not an item",
@@ -19,7 +19,7 @@ def test_log_items_are_read_in_the_order_of_their_numbers():
     log = read_log({"log": {"guid": "g", "progress": "busy", "items": items}})
     assert log.guid == "g"
     assert [(item.no, item.type, item.content, item.thoughts) for item in log.items] == [
-        (0, "agent", "", "a\nb"),
+        (0, "agent", "", "first\na\nb"),
         (2, "response", "hi", ""),
     ]
 

@@ -7,7 +7,7 @@ from ostler.backends.agent_zero.answer_writer import AnswerWriter
 from ostler.core.display import Display, DisplayText
 from ostler.core.events import Event, Notice, ToolCalled, ToolFinished, ToolProgress
 from ostler.core.tools import ToolCall, ToolKind, ToolResult
-from ostler.wire.agent_zero.server_documents import ZeroLogItem, without_traceback
+from ostler.wire.agent_zero.server_documents import THOUGHT_NAMES, ZeroLogItem, without_traceback
 
 _CALLS: dict[str, ToolKind] = {
     "tool": "other",
@@ -103,7 +103,7 @@ def _arguments(item: ZeroLogItem) -> dict[str, Any]:
     arguments = item.kvps.get("tool_args")
     if isinstance(arguments, dict):
         return arguments
-    return {name: value for name, value in item.kvps.items() if name not in ("thoughts", "tool_name")}
+    return {name: value for name, value in item.kvps.items() if name not in (*THOUGHT_NAMES, "tool_name")}
 
 
 def _display(item: ZeroLogItem) -> Display:

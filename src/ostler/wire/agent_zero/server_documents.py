@@ -13,6 +13,7 @@ _HTML = re.compile(r"\s*<[!a-z]", re.IGNORECASE)
 _ICON = re.compile(r"\A\s*icon://\S*")
 _TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _TRACEBACK = "Traceback (most recent call last):"
+THOUGHT_NAMES = ("reasoning", "thoughts")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
 
 
@@ -27,9 +28,9 @@ class ZeroLogItem(msgspec.Struct, frozen=True):
 
     @property
     def thoughts(self) -> str:
-        """The thoughts of an agent item, one per line."""
-        thoughts = self.kvps.get("thoughts")
-        lines = thoughts if isinstance(thoughts, list) else [thoughts]
+        """The reasoning of the model and the thoughts in its answer, one per line."""
+        parts = [self.kvps.get(name) for name in THOUGHT_NAMES]
+        lines = [line for part in parts for line in (part if isinstance(part, list) else [part])]
         return "\n".join(line for line in lines if isinstance(line, str) and line)
 
 
