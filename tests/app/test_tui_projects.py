@@ -4,6 +4,8 @@ import msgspec
 import pytest
 
 from ostler.app.tui_projects import LocalProjects
+from ostler.core.permission import Rule
+from ostler.policy.profiles import PROFILES, ProfileRules
 from ostler.settings.run_options import RunOptions
 
 
@@ -56,9 +58,13 @@ def test_prompts_are_stored_unless_a_server_has_the_session(tmp_path):
             RunOptions("", mode="accept-edits", profile="god_mode", write=True, yolo=True, trust=True, allow=("*",)),
             False,
         ),
+        (RunOptions("", mode="ask", profile="balanced"), False),
+        (RunOptions("", profile="commands"), True),
     ],
 )
-def test_other_project_gets_only_the_flags_that_extend_no_permissions(tmp_path, given, kept):
+def test_other_project_gets_only_the_flags_that_extend_no_permissions(tmp_path, given, kept, monkeypatch):
+    asks = (Rule("bash", "*", "ask", "the profile asks for every command"),)
+    monkeypatch.setitem(PROFILES, "commands", ProfileRules("ask before every command", asks=asks))
     first, other = tmp_path / "first", tmp_path / "other"
     first.mkdir()
     projects = LocalProjects(msgspec.structs.replace(given, cwd=str(first)))

@@ -45,18 +45,30 @@ Move = Say | Calls | Hold | Crash
 
 
 class Driver(Protocol):
+    """Makes a backend whose remote side follows a script.
+
+    `cannot` has the impossible scenarios by name, each with the reason. `folder` is set before `backend` is called.
+    A driver with a method `successor` has a remote side that continues a turn without its client.
+    """
+
     name: str
     cannot: dict[str, str]
     folder: Path
 
-    def tool(self, name: str, behaviour: Behaviour | None = None, **more: Any) -> FakeTool: ...
+    def tool(self, name: str, behaviour: Behaviour | None = None, **more: Any) -> FakeTool:
+        """Return the tool of a scenario, which calls it `probe`, `first` or `second`; usually `FakeTool` itself."""
 
-    def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> Any: ...
+    def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> Any:
+        """Return a backend whose remote side makes one list of moves per turn.
+
+        It needs an attribute `context` if its remote side can start turns.
+        """
 
     def heard(self) -> str:
-        """Return what the remote side got with the latest prompt."""
+        """Return what the remote side got with the latest prompt, notes included."""
 
-    def finish(self) -> None: ...
+    def finish(self) -> None:
+        """Raise `AssertionError` if some turns of the script were not run."""
 
 
 class EngineDriver:

@@ -67,10 +67,13 @@ def successor(driver):
     return driver.successor() if hasattr(driver, "successor") else type(driver)()
 
 
-def rest_of_script(driver, *moves):
-    """Return what the remote side does after the takeover: the rest of the turn, if it can continue, and a turn."""
-    is_remote = driver.name in ("acp", "remote", "agent_zero", "agent_zero_connector")
-    return [[Say("Again.")]] if is_remote else [list(moves), [Say("Again.")]]
+def rest_of_script(scenario, *moves):
+    """Return what the remote side does after the takeover: the rest of the turn, if it is continued, and a turn.
+
+    A remote side that goes on without its client has the rest of its script.
+    """
+    continues = scenario.session.info.can_take_over and not hasattr(scenario.driver, "successor")
+    return [list(moves), [Say("Again.")]] if continues else [[Say("Again.")]]
 
 
 @pytest.mark.scenario("takeover")
@@ -95,7 +98,7 @@ async def test_turn_released_during_a_call_is_continued_elsewhere(driver, tmp_pa
     assert [e.result.status for e in events if isinstance(e, ToolFinished)] == ["ok"]
 
     again = await Scenario(other, tmp_path, tools).open(
-        rest_of_script(driver, Say("Done.")), journal=journal, takeover=True
+        rest_of_script(scenario, Say("Done.")), journal=journal, takeover=True
     )
     assert [result.status for result in again.results()] == ["ok", "unknown"]
     await finish(again)
@@ -118,7 +121,7 @@ async def test_turn_released_during_an_approval_request_asks_again(driver, tmp_p
 
     moves = (single_call("probe"), Say("Done.")) if driver.name == "scripted" else (Say("Done."),)
     again = await Scenario(other, tmp_path, [tool]).open(
-        rest_of_script(driver, *moves), policy=ASK_ALL, journal=journal, takeover=True
+        rest_of_script(scenario, *moves), policy=ASK_ALL, journal=journal, takeover=True
     )
     if again.session.info.can_take_over:
         ask = await again.until(PermissionAsked)
@@ -140,7 +143,7 @@ async def test_turn_released_during_a_reply_is_continued_elsewhere(driver, tmp_p
     await scenario.session.release()
     hold.set()
     journal = copy_journal(scenario.session)
-    again = await Scenario(other, tmp_path).open(rest_of_script(driver, Say("Done.")), journal=journal, takeover=True)
+    again = await Scenario(other, tmp_path).open(rest_of_script(scenario, Say("Done.")), journal=journal, takeover=True)
     await finish(again)
 
 

@@ -1,11 +1,12 @@
 """A cloned repository cannot grant itself anything: settings that extend permissions wait for trust."""
 
 import json
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from ostler.settings.untrusted_project import is_inside_project
+from ostler.settings.schema import SecurityConfig
+from ostler.settings.untrusted_project import _STRICTNESS_ORDER, is_inside_project
 
 pytestmark = pytest.mark.req("PM-8")
 
@@ -123,6 +124,13 @@ def test_extending_setting_waits_for_trust(tree: Any, key: str, config: dict[str
     if "instructions" in changed:
         assert after["instructions"] == ("fine.md",)
     assert tree.load(trusted=True).pending_trust == ()
+
+
+@pytest.mark.parametrize("key", _STRICTNESS_ORDER)
+def test_each_value_of_an_ordered_key_has_a_place(key: str) -> None:
+    values = get_args(get_type_hints(SecurityConfig)[key])
+    literals = [get_args(value) for value in values if get_args(value)] or [values]
+    assert set(literals[0]) == set(_STRICTNESS_ORDER[key])
 
 
 RESTRICTING: list[tuple[str, object, dict[str, Any]]] = [

@@ -59,14 +59,18 @@ class LocalProjects:
         """Return the options of a session: in another folder than the first, only those that extend no permissions."""
         options = msgspec.structs.replace(self._options, cwd=str(path))
         if path != self._root:
+            from ostler.policy.profiles import MODES, PROFILES
+
+            profiles = [name for name, profile in PROFILES.items() if profile.only_restricts]
+            modes = [name for name, mode in MODES.items() if mode.only_restricts]
             options = msgspec.structs.replace(
                 options,
                 trust=False,
                 write=False,
                 yolo=False,
                 allow=(),
-                profile=options.profile if options.profile == "paranoid" else "",
-                mode=options.mode if options.mode == "plan" else "",
+                profile=options.profile if options.profile in profiles else "",
+                mode=options.mode if options.mode in modes else "",
             )
         if (backend or "engine") == (options.backend or "engine"):
             return options

@@ -23,6 +23,10 @@ class ProfileRules(msgspec.Struct, frozen=True):
     uses_whitelist: bool = False
     allows_unknown_programs: bool = False
 
+    @property
+    def only_restricts(self) -> bool:
+        return bool(self.asks) and not (self.allows or self.uses_whitelist or self.allows_unknown_programs)
+
 
 PROFILES: Final[dict[Profile, ProfileRules]] = {
     "paranoid": ProfileRules(
@@ -47,6 +51,10 @@ class ModeRules(msgspec.Struct, frozen=True):
     allows: tuple[Rule, ...] = ()
     allow_sandboxed: bool = False
     agent: str = ""
+
+    @property
+    def only_restricts(self) -> bool:
+        return bool(self.agent) and not (self.allows or self.allow_sandboxed)
 
 
 MODES: Final[dict[Mode, ModeRules]] = {

@@ -4,6 +4,7 @@ import time
 
 import pytest
 from tests.frontends.tui.tui_user import full_screen, say
+from tests.stored_examples import STORED
 
 from ostler.core.events import (
     Envelope,
@@ -20,11 +21,14 @@ from ostler.core.prompt import TextContent
 from ostler.core.tools import Display, ToolCall, ToolResult
 from ostler.frontends.tui.strips import StripMaker
 from ostler.frontends.tui.transcript import model as model_module
+from ostler.frontends.tui.transcript.entries import KINDS
 from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.frontends.tui.transcript.viewport import Viewport
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.journal.records import ListRecords
+from ostler.session.transcript import CallBlock, Transcript
 from ostler.testing.session_fixture import make_prompt
+from ostler.wire.event_codec import decode_event
 
 TURNS = 5000
 
@@ -207,3 +211,11 @@ async def test_stream_of_many_chunks_is_shown_completely(open_session):
         await user.type("go")
         await user.wait_for("line 599")
     assert user.transcript.count("with some words") == 600
+
+
+@pytest.mark.req("TU-10")
+def test_every_stored_event_that_adds_a_block_is_shown_in_a_resumed_session():
+    examples = [decode_event(line) for line in (STORED / "events.jsonl").read_bytes().splitlines()]
+    blocks = {event.__struct_config__.tag: Transcript().apply(event) for event in examples if event.persisted}
+    shown = {tag for tag, block in blocks.items() if block and not isinstance(block, CallBlock)}
+    assert shown <= KINDS.keys()
