@@ -45,3 +45,26 @@ async def test_client_that_is_gone_before_the_first_event_is_forgotten(tmp_path,
             while hub.connections != before:
                 await asyncio.sleep(0.01)
         assert all(client.connection and client.connection.close_code for client in routes._clients.values())
+
+
+async def test_connection_of_a_hello_that_ends_the_stream_is_detached(tmp_path):
+    async with Run(tmp_path, stream_gap=0.01) as run:
+        hubs = run.server.hubs
+        hub = next(iter(hubs._hubs.values()))
+        routes, before, opened = SseRoutes(hubs), list(hub.connections), asyncio.Event()
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b"connection=a"}
+        state = {"user": "ada", "scopes": frozenset({"read"})}
+        response = await routes.stream(Request({**scope, "path_params": {"id": hub.id}, "state": state}))
+        (client,) = routes._clients.values()
+
+        async def send(message):
+            opened.set()
+
+        streaming = asyncio.create_task(response(scope, asyncio.Event().wait, send))
+        await opened.wait()
+        await hub.close_session()  # so that attaching takes time
+        await routes._hello(client, Hello(), "ada")
+        async with asyncio.timeout(10):
+            await streaming
+            while hub.connections != before:
+                await asyncio.sleep(0.01)

@@ -39,6 +39,7 @@ class SseClient:
         self.handler: FrameHandler | None = None
         self.said_hello = asyncio.Event()
         self.stream_number = 0
+        self.is_streaming = False
         self._gap: asyncio.TimerHandle | None = None
         self._attaching = asyncio.Lock()
 
@@ -123,7 +124,7 @@ class SseRoutes:
         if client.connection and (last_id or client.stream_number):
             await self._resume(client, last_id)
         client.stream_number += 1
-        number = client.stream_number
+        client.is_streaming, number = True, client.stream_number
         return ClosingStream(self._events(client, number), STREAM_HEADERS, lambda: self._end_stream(client, number))
 
     async def post(self, request: Request) -> Response:
@@ -202,7 +203,7 @@ class SseRoutes:
             return ErrorMessage(hub.id, str(error), "bad_manifest")
         except OstlerError as error:
             return ErrorMessage(hub.id, error.fault.message, error_code(error))
-        if not client.stream_number:
+        if not client.is_streaming:  # none was opened yet, or it has ended in the meantime
             client.stay(self._config.stream_gap)
         return None
 
@@ -239,9 +240,12 @@ class SseRoutes:
 
     async def _end_stream(self, client: SseClient, number: int) -> None:
         """Keep the client for some time, unless it has a newer stream or never sent `hello`."""
-        if number == client.stream_number and client.connection is None:
+        if number != client.stream_number:
+            return
+        client.is_streaming = False
+        if client.connection is None:
             self._forget(client)
-        elif number == client.stream_number:
+        else:
             client.stay(0 if self._hubs.draining else self._config.stream_gap)
 
 
