@@ -229,6 +229,19 @@ async def test_git_pointer_of_a_hostile_repository_shows_nothing(run, home):
     assert list(repository_folders(str(home / "work"))) == [str(home / "work")]
 
 
+@pytest.mark.timeout(20)
+def test_pipe_instead_of_a_file_of_git_does_not_block(home):
+    work, directory = home / "work", home / "elsewhere"
+    os.mkfifo(work / ".git")
+    assert list(repository_folders(str(work))) == [str(work)]
+    (work / ".git").unlink()
+    (work / ".git").write_text(f"gitdir: {directory}\n")
+    directory.mkdir()
+    for name in ("gitdir", "config"):
+        os.mkfifo(directory / name)
+        assert list(repository_folders(str(work))) == [str(work)]
+
+
 @with_both_backends
 async def test_symlink_in_the_workspace_shows_nothing(run, home, backend, monkeypatch):
     (home / "work" / "bin").symlink_to(home)

@@ -32,7 +32,7 @@ def known_servers(backend: str) -> list[str]:
 
 async def list_server_sessions(backend: str) -> Sequence[ServerSession]:
     """Return the sessions of all known servers. A server that cannot be reached is left out."""
-    lists = await asyncio.gather(*map(_list, known_servers(backend)))
+    lists = await asyncio.gather(*map(_list, await asyncio.to_thread(known_servers, backend)))
     return [session for sessions in lists for session in sessions]
 
 
@@ -41,7 +41,7 @@ async def list_sessions_of(name: str) -> list[ServerSession]:
 
     Raises `OstlerError`.
     """
-    known = find_server(name, ServerLogins(open_credentials()), os.environ)
+    known = await asyncio.to_thread(_find, name)  # a keyring may wait until the user unlocks it
     return [_entry(session, known) for session in await _fetch(known)]
 
 
@@ -51,6 +51,10 @@ async def _list(name: str) -> list[ServerSession]:
             return await list_sessions_of(name)
     except (OstlerError, TimeoutError):
         return []
+
+
+def _find(name: str) -> KnownServer:
+    return find_server(name, ServerLogins(open_credentials()), os.environ)
 
 
 async def _fetch(known: KnownServer) -> Sequence[RemoteSession]:

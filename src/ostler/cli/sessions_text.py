@@ -1,6 +1,7 @@
 """Text output of `ostler sessions`."""
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -34,7 +35,7 @@ def format_server_list(sessions: "Sequence[ServerSession]") -> str:
         parts = (session.updated_at[:16].replace("T", " "), f"{turns:>9}", state, session.title)
         lines += [
             "  ".join(sanitise(part).replace("\n", " ") for part in parts),
-            f"    --backend {sanitise(each.backend)}",
+            f"    --backend {shlex.quote(sanitise(each.backend))}",  # the server chose the id of the session
         ]
     return "".join(f"{line.rstrip()}\n" for line in lines) or "no sessions yet\n"
 

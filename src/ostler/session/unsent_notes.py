@@ -40,8 +40,10 @@ class UnsentNotes:
 
     def _note_delivery(self) -> None:
         """Take the notes of the last call again if their turn failed: the backend may not have received them."""
-        ends = (self._records[index] for index in self._records.indexes_of(("turn_ended",)))
-        ended = next((record.event for record in ends if record.seq > self._seen_seq), None)
+        new = range(self._records.index_after(self._seen_seq), len(self._records))
+        ended = next(
+            (self._records[index].event for index in new if self._records.type_at(index) == "turn_ended"), None
+        )
         if isinstance(ended, TurnEnded) and ended.reason == "failed":
             self._seen_seq, self._instructions = self._delivered_seq, self._delivered_instructions
         elif ended is not None:

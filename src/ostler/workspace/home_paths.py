@@ -4,10 +4,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from ostler.core.errors import PathError
 from ostler.processes.sandbox_policy import is_inside, leads_through
 from ostler.processes.startup_files import home_directories
 from ostler.settings.home import find_real_home
 from ostler.text.lazy_regex import lazy_regex
+from ostler.workspace.file_reading import READ_FLAGS, stat_regular
 
 # Programs, libraries and caches that builds need, without the files next to them that contain tokens.
 READABLE_NAMES = (
@@ -143,18 +145,21 @@ def _points_back(git_directory: str, top: str) -> bool:
     """Return whether the directory names this repository: a hostile repository could point to any directory."""
     if worktree := _read_line(os.path.join(git_directory, "gitdir")):
         return os.path.realpath(worktree) == os.path.join(top, ".git")
-    try:
-        with open(os.path.join(git_directory, "config"), encoding="utf-8", errors="replace") as file:
-            settings = [line.partition("=") for line in file.read(_MAX_CONFIG).splitlines()]
-    except OSError:
-        return False
+    config = _read(os.path.join(git_directory, "config"), _MAX_CONFIG)
+    settings = [line.partition("=") for line in config.splitlines()]
     paths = [value.strip() for key, _, value in settings if key.strip() == "worktree"]
     return any(os.path.realpath(os.path.join(git_directory, path)) == top for path in paths)
 
 
 def _read_line(file: str) -> str:
+    return _read(file, _MAX_LINE).partition("\n")[0].strip()
+
+
+def _read(path: str, limit: int) -> str:
+    """Return the start of a regular file, or an empty string. A pipe would keep the reader waiting for ever."""
     try:
-        with open(file, encoding="utf-8", errors="replace") as opened:
-            return opened.readline(_MAX_LINE).strip()
-    except OSError:
+        with open(path, "rb", opener=lambda name, _: os.open(name, READ_FLAGS)) as file:
+            stat_regular(file.fileno(), path)
+            return file.read(limit).decode("utf-8", "replace")
+    except (OSError, PathError):
         return ""

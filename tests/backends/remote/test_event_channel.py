@@ -8,7 +8,9 @@ from tests.loop_server import make_plan
 
 from ostler.backends.remote.backend import RemoteBackend
 from ostler.backends.remote.event_channel import EventChannel
+from ostler.backends.remote.tool_role import TAKE_SECONDS
 from ostler.core.events import Notice
+from ostler.core.sessions import TakeTools
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.testing.session_fixture import open_test_session
 from ostler.workspace.local_workspace import LocalWorkspace
@@ -44,6 +46,21 @@ async def test_second_tool_host_becomes_a_viewer(tmp_path):
         assert isinstance(backend._stream._websocket, EventChannel)
         notices = [event.text for event in viewer.events() if isinstance(event, Notice)]
         assert any("runs the tools of this session" in text for text in notices)
+        await viewer.aclose()
+
+
+async def test_viewer_takes_the_tools_at_once(tmp_path):
+    """The client connects again itself; it does not wait until the old event stream is silent for too long."""
+    async with Run(tmp_path) as run:
+        run.proxy.blocks_websockets = True
+        plan = make_plan([], session_id=run.backend._position.session_id)
+        backend = RemoteBackend(plan, run.server.connect(through_proxy=True))
+        viewer = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)), journal=MemoryJournal("session-2"))
+        assert isinstance(backend._stream._websocket, EventChannel)
+        async with asyncio.timeout(TAKE_SECONDS / 2):
+            assert await viewer.apply(TakeTools())
+        assert viewer.info.fact("tools") == "this machine"
+        assert backend._stream._websocket._posts._idle_connection is None, "a connection that nothing uses again"
         await viewer.aclose()
 
 

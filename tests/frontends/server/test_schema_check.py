@@ -22,6 +22,8 @@ def check(schema, value):
         ({"type": "integer"}, 3.0, True),
         ({"multipleOf": 7}, 7 * 10**400, 10**400),
         ({"multipleOf": 0.1}, 0.3, 0.35),
+        ({"multipleOf": 2}, 4, float("inf")),
+        ({"multipleOf": 2}, 4, float("nan")),
         ({"multipleOf": 1e-300}, 1e300, 1.5e-300),
         ({"maximum": 1.5}, 1, 10**400),
         ({"enum": [1, "b", None, {"x": [1]}]}, {"x": [1]}, {"x": [True]}),

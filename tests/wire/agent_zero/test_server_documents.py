@@ -57,6 +57,13 @@ def test_error_bodies_are_read_leniently(body, expected):
     assert error_text(body) == expected
 
 
+@pytest.mark.req("AZ-6", "AZ-9")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("part", ["<title>", "<title ", "<script ", "<style>", "<"])
+def test_page_of_repeated_beginnings_is_read_in_linear_time(part):
+    assert len(error_text(part * 300_000, "text/html")) <= 400
+
+
 @pytest.mark.req("AZ-6")
 def test_content_type_tells_that_an_error_body_is_html():
     assert error_text("Bad <b>gateway</b>", "text/html; charset=utf-8") == "Bad gateway"

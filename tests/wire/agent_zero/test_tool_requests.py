@@ -68,4 +68,5 @@ def test_hostile_text_is_searched_in_bounded_time():
     started = time.perf_counter()
     split_requests('{"tool_request": ' * 50_000)
     split_requests('{"a":[' * 100_000 + "tool_request")
+    split_requests(f"{' ' * 300_000}x\n{json.dumps(BODY)}")
     assert time.perf_counter() - started < 5

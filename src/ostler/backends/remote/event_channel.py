@@ -46,7 +46,7 @@ class EventChannel:
         self._response = response
         self._posts = posts
         self._target = target
-        self._headers = [*headers, ("content-type", "application/json")]
+        self._headers = [*headers, ("content-type", "application/json"), ("connection", "close")]
         self._received: asyncio.Queue[str | OstlerError] = asyncio.Queue(MAX_WAITING)
         self._unsent: deque[bytes] = deque()
         self._changed = asyncio.Event()
@@ -86,14 +86,16 @@ class EventChannel:
                 await self._all_sent.wait()
         self.abort()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._posts.aclose()
 
     def abort(self) -> None:
-        """Disconnect immediately."""
+        """Disconnect immediately. Who waits in `receive` gets the end."""
         self._end = self._end or WebSocketClosed(1006)
         for task in self._tasks:
             task.cancel()
         self._response.close()
+        if self._received.full():
+            self._received.get_nowait()
+        self._received.put_nowait(self._end)
 
     async def _read(self) -> None:
         splitter = SseSplitter(2 * MAX_FRAME_BYTES)

@@ -1,13 +1,12 @@
 """The deprecated `POST /api/chat/stream`: a plain chat without tools, which is not stored."""
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
 
 from ostler.core.events import MessageDone, TextDelta, TurnEnded
 from ostler.core.prompt import Prompt, TextContent
@@ -15,7 +14,7 @@ from ostler.core.protocols import Session
 from ostler.frontends.server.http_errors import HttpError, read_json
 from ostler.frontends.server.hubs import SessionHubs
 from ostler.frontends.server.internal_errors import hide_internal_error
-from ostler.frontends.server.sse_route import STREAM_HEADERS
+from ostler.frontends.server.sse_route import STREAM_HEADERS, ClosingStream
 from ostler.wire.frames_shared import Frame
 
 HEADERS = {**STREAM_HEADERS, "Deprecation": "true", "Link": '</api/agent/sessions>; rel="successor-version"'}
@@ -65,27 +64,12 @@ class ChatRoute:
             self._hubs.end_chat(user)
             raise
         self._sessions.add(session)
-        return _ChatResponse(session, text, lambda: self._end(session, user))
+        return ClosingStream(_answer(session, text), HEADERS, lambda: self._end(session, user))
 
-    def _end(self, session: Session, user: str) -> None:
+    async def _end(self, session: Session, user: str) -> None:
         self._sessions.discard(session)
         self._hubs.end_chat(user)
-
-
-class _ChatResponse(StreamingResponse):
-    """Closes the session also if the client was gone before the first piece."""
-
-    def __init__(self, session: Session, text: str, on_end: Callable[[], None]) -> None:
-        super().__init__(_answer(session, text), media_type="text/event-stream", headers=HEADERS)
-        self._session = session
-        self._on_end = on_end
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._on_end()
-            await self._session.aclose()
+        await session.aclose()
 
 
 def _line(message: ChatMessage) -> str:

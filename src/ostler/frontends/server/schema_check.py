@@ -231,7 +231,10 @@ def _check_number(schema: Mapping[str, Any], value: float, where: str) -> str:
 def _is_multiple(value: float, step: float) -> bool:
     from fractions import Fraction
 
-    return Fraction(str(value)) % Fraction(str(step)) == 0  # exact, as the decimal numbers that JSON has
+    try:
+        return Fraction(str(value)) % Fraction(str(step)) == 0  # exact, as the decimal numbers that JSON has
+    except ValueError:  # infinite, such as 1e999, or an integer of thousands of digits
+        return False
 
 
 _PATTERNS: dict[str, Any] = {}

@@ -3,12 +3,13 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from ostler.core.errors import OstlerError
 from ostler.frontends.server.connection import ClientConnection
@@ -38,7 +39,9 @@ class SseClient:
         self.handler: FrameHandler | None = None
         self.said_hello = asyncio.Event()
         self.stream_number = 0
+        self.is_streaming = False
         self._gap: asyncio.TimerHandle | None = None
+        self._attaching = asyncio.Lock()
 
     @property
     def is_used(self) -> bool:
@@ -47,16 +50,17 @@ class SseClient:
 
     async def attach(self, hello: Hello, user: str) -> ErrorMessage | None:
         """Attach a connection for this `hello`, in place of an earlier one. Return why it was refused, if it was."""
-        if self.connection:
-            self.hub.detach(self.connection)
-            self.connection = self.handler = None
-        connection = ClientConnection(self.hub, hello, user)
-        await self.hub.attach(connection)
-        if connection.close_code:
-            return connection.close_error
-        self.user, self.connection, self.handler = user, connection, FrameHandler(self.hub, connection)
-        self.said_hello.set()
-        return None
+        async with self._attaching:  # else a connection that is attached at the same time would never be detached
+            if self.connection:
+                self.hub.detach(self.connection)
+                self.connection = self.handler = None
+            connection = ClientConnection(self.hub, hello, user)
+            await self.hub.attach(connection)
+            if connection.close_code:
+                return connection.close_error
+            self.user, self.connection, self.handler = user, connection, FrameHandler(self.hub, connection)
+            self.said_hello.set()
+            return None
 
     async def resume(self, last_seq: int) -> None:
         """Continue after a record that a former stream has sent."""
@@ -79,6 +83,22 @@ class SseClient:
         if self.connection:
             self.connection.close(GOING_AWAY, "no stream was opened")
             self.hub.detach(self.connection)
+
+
+class ClosingStream(StreamingResponse):
+    """A stream of events that calls `on_end` at its end, also if the client was gone before the first event."""
+
+    def __init__(
+        self, content: AsyncIterator[bytes], headers: Mapping[str, str], on_end: Callable[[], Awaitable[None]]
+    ) -> None:
+        super().__init__(content, media_type="text/event-stream", headers=headers)
+        self._on_end = on_end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._on_end()
 
 
 class SseRoutes:
@@ -104,9 +124,8 @@ class SseRoutes:
         if client.connection and (last_id or client.stream_number):
             await self._resume(client, last_id)
         client.stream_number += 1
-        return StreamingResponse(
-            self._events(client, client.stream_number), media_type="text/event-stream", headers=STREAM_HEADERS
-        )
+        client.is_streaming, number = True, client.stream_number
+        return ClosingStream(self._events(client, number), STREAM_HEADERS, lambda: self._end_stream(client, number))
 
     async def post(self, request: Request) -> Response:
         frames = self._decode(await read_body(request, self._config.max_frame))
@@ -184,7 +203,7 @@ class SseRoutes:
             return ErrorMessage(hub.id, str(error), "bad_manifest")
         except OstlerError as error:
             return ErrorMessage(hub.id, error.fault.message, error_code(error))
-        if not client.stream_number:
+        if not client.is_streaming:  # none was opened yet, or it has ended in the meantime
             client.stay(self._config.stream_gap)
         return None
 
@@ -196,34 +215,38 @@ class SseRoutes:
 
     async def _events(self, client: SseClient, number: int) -> AsyncIterator[bytes]:
         """Yield the messages of a client as events, until it is replaced by a newer stream."""
-        try:
-            limit = time.monotonic() + self._config.stream_gap
-            while not client.said_hello.is_set():
-                if time.monotonic() > limit:
-                    return
-                yield b": waiting for hello\n\n"
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._config.heartbeat):
-                        await client.said_hello.wait()
-            while number == client.stream_number:
-                connection = client.connection
-                if connection is None:
-                    return
-                try:
-                    async with asyncio.timeout(self._config.heartbeat):
-                        message = await connection.outbox.get()
-                except TimeoutError:
-                    yield b": ping\n\n" + _event(encode_frame(Heartbeat(client.hub.id)))
-                    continue
-                if message is None and connection is client.connection:
-                    return
-                if message is not None:
-                    yield _event(message.data, message.seq)
-        finally:
-            if number == client.stream_number and client.connection is None:
-                self._forget(client)
-            elif number == client.stream_number:
-                client.stay(0 if self._hubs.draining else self._config.stream_gap)
+        limit = time.monotonic() + self._config.stream_gap
+        while not client.said_hello.is_set():
+            if time.monotonic() > limit:
+                return
+            yield b": waiting for hello\n\n"
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._config.heartbeat):
+                    await client.said_hello.wait()
+        while number == client.stream_number:
+            connection = client.connection
+            if connection is None:
+                return
+            try:
+                async with asyncio.timeout(self._config.heartbeat):
+                    message = await connection.outbox.get()
+            except TimeoutError:
+                yield b": ping\n\n" + _event(encode_frame(Heartbeat(client.hub.id)))
+                continue
+            if message is None and connection is client.connection:
+                return
+            if message is not None:
+                yield _event(message.data, message.seq)
+
+    async def _end_stream(self, client: SseClient, number: int) -> None:
+        """Keep the client for some time, unless it has a newer stream or never sent `hello`."""
+        if number != client.stream_number:
+            return
+        client.is_streaming = False
+        if client.connection is None:
+            self._forget(client)
+        else:
+            client.stay(0 if self._hubs.draining else self._config.stream_gap)
 
 
 def _event(data: bytes, seq: int = 0) -> bytes:

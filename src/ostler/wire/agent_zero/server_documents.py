@@ -11,10 +11,11 @@ _MAX_ERROR = 400
 _BROKEN_ERROR = re.compile(r'\A\s*\{\s*"(?:error|message|detail)"\s*:\s*"(.*)"\s*\}\s*\Z', re.DOTALL)
 _HTML = re.compile(r"\s*<[!a-z]", re.IGNORECASE)
 _ICON = re.compile(r"\A\s*icon://\S*")
-_TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+# Linear for any page: what begins to match is not scanned again from its next part.
+_TAGS = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 _TRACEBACK = "Traceback (most recent call last):"
 THOUGHT_NAMES = ("reasoning", "thoughts")
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
+_TITLE = re.compile(r"<title[^<>]*>([^<]*)", re.IGNORECASE)
 
 
 class ZeroLogItem(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ REQUESTED_TOOLS = {
 _MAX_ATTEMPTS = 64  # objects that a text may begin before the search ends; each attempt may scan the whole text
 _MAX_SEARCHED = 1_000_000
 _OBJECT = lazy_regex(r'\{\s*"')
-_FENCE_BEFORE = lazy_regex(r"\n?[ \t]*(?:`{3,20}|~{3,20})[\w-]*[ \t]*\n?\s*\Z")
+_FENCE_BEFORE = lazy_regex(r"(?:`{3,20}|~{3,20})[\w-]*\Z")
 _FENCE_AFTER = lazy_regex(r"\A\s*(?:`{3,20}|~{3,20})[ \t]*(?:\n|\Z)")
 _NAMES = ("tool_name", "name", "tool")
 _ARGUMENTS = ("payload", "arguments", "input", "args", "tool_args", "parameters")
@@ -62,8 +62,8 @@ def split_requests(text: str) -> list[str | ZeroToolRequest]:
     while (found := _find_request(rest)) is not None:
         start, end, request = found
         before, after = rest[:start], rest[end:]
-        if (opening := _FENCE_BEFORE.search(before)) and (closing := _FENCE_AFTER.search(after)):
-            before, after = before[: opening.start()], after[closing.end() :]
+        if (opening := _FENCE_BEFORE.search(before.rstrip())) and (closing := _FENCE_AFTER.search(after)):
+            before, after = before[: opening.start()].rstrip(" \t").removesuffix("\n"), after[closing.end() :]
         parts += [before, request] if before.strip() else [request]
         rest = after
     return [*parts, rest] if rest.strip() or not parts else parts
