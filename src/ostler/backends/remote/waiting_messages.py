@@ -58,6 +58,7 @@ class WaitingMessages:
                 self._send(waiting.message)
                 added.append(waiting.accepted)
         if added:
+            await asyncio.wait(added)  # which leaves them open if this call is cancelled
             await asyncio.gather(*added)
         return True
 
