@@ -6,6 +6,7 @@ import pytest
 from tests.loop_server import LoopServer, make_plan
 
 from ostler.backends.remote.backend import RemoteBackend
+from ostler.backends.remote.waiting_messages import WaitingMessages
 from ostler.core.events import TurnEnded, TurnStarted
 from ostler.interaction.turn_queue import TurnQueue
 from ostler.testing.fake_tool import FakeTool
@@ -148,3 +149,17 @@ async def test_message_that_the_server_refuses_is_reported(tmp_path):
         chat.queue.enqueue(make_prompt("two", "prompt-2"))
         await chat.until(lambda: chat.failures)
         assert "messages wait already" in chat.failures[0][0]
+
+
+async def test_message_is_repeated_also_if_nobody_waits_for_its_answer_any_more():
+    sent = []
+    waiting = WaitingMessages("s", sent.append, lambda prompt, id: UserMessageFrame(prompt.text, "s", id))
+    task = asyncio.create_task(waiting.set([make_prompt("text", "one")]))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    waiting.on_connected(resumed=True)
+    assert [message.client_message_id for message in sent] == ["one", "one"]
+    waiting.on_accepted("one")
+    waiting.on_connected(resumed=True)
+    assert len(sent) == 2

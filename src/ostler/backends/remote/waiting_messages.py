@@ -58,7 +58,10 @@ class WaitingMessages:
                 self._send(waiting.message)
                 added.append(waiting.accepted)
         if added:
-            await asyncio.gather(*added)
+            await asyncio.wait(added)  # unlike `gather`, this does not cancel them with the call
+            errors = [error for accepted in added if (error := accepted.exception())]
+            if errors:
+                raise errors[0]
         return True
 
     def queue_at_start(self, items: Sequence[QueueItem]) -> Queued | None:
