@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from ostler.backends.scripted import ScriptedBackend
-from ostler.core.events import TurnEnded, TurnStarted
+from ostler.core.events import Queued, TurnEnded, TurnStarted
 from ostler.core.sessions import SetQueue
 from ostler.interaction.turn_queue import TurnQueue
 from ostler.testing.session_fixture import make_prompt, open_test_session
@@ -85,3 +85,24 @@ async def test_queue_is_reported_after_it_is_saved():
             changed.clear()
             await changed.wait()
     assert (queue.queued, session.saved) == (1, [SetQueue(("second",))])
+
+
+@pytest.mark.req("SV-12")
+async def test_prompts_of_other_clients_are_known_while_the_queue_is_saved(monkeypatch):
+    session, saved = ClosingSession(), asyncio.Event()
+    monkeypatch.setattr(session, "info", SimpleNamespace(keeps_queue=True))
+
+    async def apply(change):
+        return await saved.wait()
+
+    monkeypatch.setattr(session, "apply", apply)
+    queue = TurnQueue(session, lambda: None, lambda *failed: None)
+    queue.enqueue(make_prompt("first"))
+    queue.start_next()
+    queue.enqueue(own := make_prompt("second", "own"))
+    queue.on_event(Queued(("theirs",), (make_prompt("theirs", "other"),)))
+    assert queue.queued_texts == ("second", "theirs")
+    saved.set()
+    queue.on_event(Queued(("theirs", "second"), (make_prompt("theirs", "other"), own)))
+    assert queue.queued_texts == ("second", "theirs")
+    await queue.aclose()

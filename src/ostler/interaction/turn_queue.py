@@ -136,8 +136,9 @@ class TurnQueue:
                 self._remote_turn = self._turn is None or self._turn.id != turn_id
             case TurnEnded():
                 self._turn, self._remote_turn = None, False
-            case Queued(_, prompts) if not self._saves:
-                self._forget(self._sent.difference(prompt.id for prompt in prompts))
+            case Queued(_, prompts):
+                if not self._saves:  # else it may be older than what is being saved
+                    self._forget(self._sent.difference(prompt.id for prompt in prompts))
                 if self._session.info.keeps_queue:
                     self._others = tuple(prompt for prompt in prompts if prompt.id not in self._sent)
             case ToolFinished(result) if result.call_id in self._result_events:

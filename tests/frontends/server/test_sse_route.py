@@ -194,6 +194,22 @@ def test_stream_without_hello_ends_when_the_server_stops_and_nothing_is_printed(
         slow.close()
 
 
+@req("SV-3", "SV-5")
+def test_token_that_can_only_read_does_not_take_over_the_stream_of_a_client(models, serve):
+    with models.playing(text("Hello")) as model:
+        server = serve(model)
+        reader = ServerClient(server.port, server.accounts.issue("ada", {"read"}).text)
+        stream = EventStream(server.client, server.client.create())
+        stream.post(HELLO)
+        assert stream.receive()["role"] == "host"
+        watching = EventStream(reader, stream.session)  # with the same connection id
+        assert watching.receive()["role"] == "viewer"
+        stream.post({"type": "user.message", "content": "go"})
+        assert text_of(stream.until_done()) == text_of(watching.until_done()) == "Hello"
+        stream.close()
+        watching.close()
+
+
 @req("SV-3")
 def test_token_that_can_only_read_watches(models, serve):
     with models.playing(text("Hello"), text("again")) as model:

@@ -102,12 +102,16 @@ class ClosingStream(StreamingResponse):
 
 
 class SseRoutes:
-    """`GET …/stream` and `POST …/messages`. A client is known by session, user and the id that it chose."""
+    """`GET …/stream` and `POST …/messages`.
+
+    A client is known by session, user, the id that it chose, and whether its token may write: a token that can only
+    read must not take over the stream of a client that runs tools.
+    """
 
     def __init__(self, hubs: SessionHubs) -> None:
         self._hubs = hubs
         self._config = hubs.parts.config
-        self._clients: dict[tuple[str, str, str], SseClient] = {}
+        self._clients: dict[tuple[str, str, str, bool], SseClient] = {}
         hubs.on_drain.append(self._end_waiting)
 
     def _end_waiting(self) -> None:
@@ -144,12 +148,12 @@ class SseRoutes:
             raise HttpError(400, "bad_message", "connection must have 1 to 64 visible ASCII characters")
         user = request.state.user
         hub = await self._hubs.get(user, request.path_params["id"])
-        key = (hub.id, user, name)
+        key = (hub.id, user, name, "write" in request.state.scopes)
         self._clients = {k: c for k, c in self._clients.items() if c.connection is None or not c.connection.close_code}
         client = self._clients.get(key)
         if client is None or client.hub is not hub:
             self._hubs.check_connections(hub)
-            if sum(owner == user for _, owner, _ in self._clients) >= self._config.connections_per_user:
+            if sum(owner == user for _, owner, *_ in self._clients) >= self._config.connections_per_user:
                 raise HttpError(429, "rate_limited", f"{user} has too many event streams")
             client = self._clients[key] = SseClient(hub)
         return client
