@@ -38,6 +38,12 @@ async def until(condition):
             await asyncio.sleep(0.01)
 
 
+@pytest.fixture
+def gives_up_soon(monkeypatch):
+    """A client that is closed during a turn does not wait for a server that gets nothing from it any more."""
+    monkeypatch.setattr("ostler.backends.remote.backend.CANCEL_SECONDS", 0.1)
+
+
 def texts(session):
     return [event.message.text for event in session.events() if isinstance(event, MessageDone)]
 
@@ -331,6 +337,7 @@ async def test_resumed_session_shows_what_happened_meanwhile(tmp_path):
         await second.aclose()
 
 
+@pytest.mark.usefixtures("gives_up_soon")
 async def test_message_that_was_taken_before_a_crash_is_not_shown_twice(tmp_path):
     """The message is in the journal, but the position after it is not."""
     journal = MemoryJournal("session-1")
@@ -352,6 +359,7 @@ async def test_message_that_was_taken_before_a_crash_is_not_shown_twice(tmp_path
         await second.aclose()
 
 
+@pytest.mark.usefixtures("gives_up_soon")
 async def test_turn_of_a_killed_client_is_one_turn_for_the_next_process(tmp_path):
     """The next process continues the turn: nothing is shown as cancelled, and nothing twice."""
     hold = asyncio.Event()
@@ -424,6 +432,7 @@ class FolderChecks:
         pass
 
 
+@pytest.mark.usefixtures("gives_up_soon")
 async def test_edits_of_a_killed_client_are_checked_by_the_next_process(tmp_path):
     hold, named = asyncio.Event(), []
 

@@ -26,7 +26,7 @@ ACTIONS = (
     KeyAction("steer", "alt+s", "send the text to the running turn", "input"),
     KeyAction("editor", "ctrl+x ctrl+e", "open the text in your editor", "input"),
     KeyAction("stash", "ctrl+s", "put the text aside, or get it back", "input"),
-    KeyAction("withdraw", "alt+q", "take back the prompt that was queued last", "input"),
+    KeyAction("withdraw", "alt+q", "withdraw the prompt that was queued last", "input"),
     KeyAction("history", "ctrl+r", "search your earlier prompts", "input"),
     KeyAction("interrupt", "ctrl+c", "clear the text, cancel what runs, or quit (twice)", "input"),
     KeyAction("leave", "ctrl+d", "quit, if there is no text", "input"),
