@@ -114,7 +114,9 @@ def rows(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel
     yield _row("key until echo while text streams", statistics.median(paints), worst, PAINT_BUDGET_MS)
     answers = _ask_answer_times(argv, env, cwd, model)
     worst = f"median of {ASK_COUNT} requests; the slowest {max(answers):.0f} ms"
-    yield _row("key until its effect is shown in an approval request", statistics.median(answers), worst, ANSWER_BUDGET_MS)
+    yield _row(
+        "key until its effect is shown in an approval request", statistics.median(answers), worst, ANSWER_BUDGET_MS
+    )
     yield _find_row()
 
 
