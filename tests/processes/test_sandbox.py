@@ -281,7 +281,7 @@ async def test_write_access_everywhere_unmasks_nothing(backend, sandboxed, base,
     monkeypatch.setattr(git_discovery, "MAX_FOLDERS", 100)
     processes = sandboxed(backend, writable=("/",))
     command = (
-        f"echo x > {base}/new; cat /proc/1/comm; ls /run /dev/vda /dev/sda; v=/proc/sys/vm/swappiness; cat $v > $v"
+        f"echo x > '{base}/new'; cat /proc/1/comm; ls /run /dev/vda /dev/sda; v=/proc/sys/vm/swappiness; cat $v > $v"
     )
     result = await processes.run(command, timeout=60)
     assert (base / "new").exists()
@@ -320,7 +320,7 @@ async def test_hidden_paths_cannot_be_read(backend, sandboxed, base):
     (base / "open").write_text("readable")
     processes = sandboxed(backend, hidden=(str(secrets), str(base / "token")))
     result = await processes.run(
-        f"cat {secrets}/key {base}/token {base}/open ./.git/HEAD; ls / > /dev/null", timeout=60
+        f"cat '{secrets}/key' '{base}/token' '{base}/open' ./.git/HEAD; ls / > /dev/null", timeout=60
     )
     assert "sk-" not in result.stdout and "readable" in result.stdout and "refs/heads" in result.stdout
 
