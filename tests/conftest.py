@@ -1,7 +1,10 @@
 """Fixtures for the command line, for scripted model servers and for certificates."""
 
 import asyncio
+import gc
+import itertools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +22,8 @@ from tests.tiers import TIER, mark_slow_cases, select_sample
 from ostler.testing.model_server import ScriptedModelServer, ScriptedReply
 from ostler.testing.zero_server import ScriptedZeroServer
 
+GC_THRESHOLD = 10_000  # new objects until the next collection
+FOLDER_NUMBERS = itertools.count()
 INHERITED_VARIABLES = ("PATH", "TMPDIR")
 
 
@@ -64,6 +69,17 @@ class Ostler:
         return Outcome(stdout, stderr, process.returncode)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect without the garbage collector, which later ignores the many objects that are made here."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD)
+    gc.enable()
+    return result
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the slow cases of tests, and select a sample of the slow tests for `./run test --sample`."""
@@ -72,6 +88,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         sample = select_sample(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in sample])
         items[:] = sample
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of its own for each test, as in pytest, but without a link to the newest folder of each test."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return tmp_path_factory.mktemp(f"{name}{next(FOLDER_NUMBERS)}", numbered=False)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import termios
 import threading
 
@@ -25,6 +26,7 @@ LAZY_LIBRARIES = (  # imported by Ostler at first use, so that importing Ostler 
     *("concurrent.futures.thread", "ctypes", "fastjsonschema", "h11", "hashlib", "json", "pathspec", "rapidfuzz"),
     *("re2", "shutil", "sqlite3", "tempfile", "urllib.parse", "yaml"),
 )
+COMMANDS_THAT_FILL_CACHES = (("tool", "list"), ("tool", "call", "read_file", '{"path": "x"}'))
 
 
 def serve(channel: socket.socket) -> dict | None:
@@ -88,17 +90,33 @@ def become(command: dict) -> None:
         setattr(sys, f"__{name}__", new)
 
 
-def run() -> None:
+def run(channel_number: int) -> None:
     for module in pkgutil.walk_packages(ostler.__path__, "ostler."):
         importlib.import_module(module.name)
     for name in LAZY_LIBRARIES:
         importlib.import_module(name)
+    fill_caches()
     gc.freeze()
-    with socket.socket(fileno=int(sys.argv[1])) as channel:
+    with socket.socket(fileno=channel_number) as channel:
         command = serve(channel)
     if command is not None:
         become(command)
         end(sys.modules["ostler.__main__"].main())
+
+
+def fill_caches() -> None:
+    """Run two commands, so that patterns and schemas are compiled once and not after each fork."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        open(os.devnull, "w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+    ):
+        os.environ["HOME"] = folder
+        for command in COMMANDS_THAT_FILL_CACHES:
+            sys.argv = ["ostler", *command]
+            sys.modules["ostler.__main__"].main()
+    assert threading.active_count() == 1, "a thread would be missing after each fork"
 
 
 def end(code: int) -> None:
@@ -112,4 +130,4 @@ def end(code: int) -> None:
 
 
 if __name__ == "__main__":
-    run()
+    run(int(sys.argv[1]))

@@ -14,9 +14,11 @@ def at(server):
     return ["--base-url", server.base_url, "--model", "scripted"]
 
 
-def configure(folder, **hooks):
+def configure(folder, timeout_ms=2000, **hooks):
     folder.mkdir(exist_ok=True)
-    entries = {moment: [{"command": ["sh", "-c", script], "timeout_ms": 2000}] for moment, script in hooks.items()}
+    entries = {
+        moment: [{"command": ["sh", "-c", script], "timeout_ms": timeout_ms}] for moment, script in hooks.items()
+    }
     (folder / "config.json").write_text(json.dumps({"hooks": entries}))
 
 
@@ -42,7 +44,7 @@ def run_write(ostler, models, *flags):
 )
 @pytest.mark.sampled(every=2)
 def test_denying_and_failing_hooks_deny(ostler, models, script, reason):
-    configure(ostler.home / ".ostler", before_tool=script)
+    configure(ostler.home / ".ostler", timeout_ms=500 if reason == "timeout" else 2000, before_tool=script)
     summary, sent = run_write(ostler, models)
     assert not (ostler.workspace / "x.txt").exists()
     assert reason in sent and any(reason in notice for notice in summary["notices"])

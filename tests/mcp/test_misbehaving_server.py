@@ -54,7 +54,7 @@ async def test_schema_that_is_too_deep_to_read_fails_only_its_server(servers):
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 async def test_endless_questions_end(servers, era):
-    server, questions = servers.make("--era", era, call_timeout=2.0), []
+    server, questions = servers.make("--era", era, call_timeout=1.0), []
 
     async def ask(question):
         questions.append(question)

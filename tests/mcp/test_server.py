@@ -215,16 +215,16 @@ async def test_restarts_are_limited_until_the_user_asks(servers):
 
 
 @pytest.mark.parametrize(
-    ("mode", "message"),
+    ("mode", "timeout", "message"),
     [
-        ("exit", "exit code 1; last output: bad configuration"),
-        ("never", "did not start within|did not answer"),
-        ("garbage", "prints text that is not JSON-RPC|did not start"),
-        ("flood", "did not start within|did not answer"),
+        ("exit", 2.0, "exit code 1; last output: bad configuration"),
+        ("never", 0.5, "did not start within|did not answer"),
+        ("garbage", 2.0, "prints text that is not JSON-RPC|did not start"),
+        ("flood", 0.5, "did not start within|did not answer"),
     ],
 )
-async def test_broken_server_fails_with_the_reason(servers, mode, message):
-    server = servers.make("--mode", mode, start_timeout=2.0)
+async def test_broken_server_fails_with_the_reason(servers, mode, timeout, message):
+    server = servers.make("--mode", mode, start_timeout=timeout)
     with pytest.raises(ToolError, match=message):
         await server.client()
     assert server.status.state == "failed"

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
@@ -19,23 +18,21 @@ def test_reliable():
 """
 
 
-ONE_PROCESS = "import sys; from tasks import test; test.WORKERS = ['-n', '0']; sys.exit(test.main([]))"
+PROGRAM = "import sys; from tasks import test; test.WORKERS[1] = sys.argv[1]; sys.exit(test.main([]))"
 
 
-def run_suite(
-    folder: Path, text: str, program: Sequence[str] = ("-c", ONE_PROCESS)
-) -> subprocess.CompletedProcess[str]:
+def run_suite(folder: Path, text: str, workers: int = 0) -> subprocess.CompletedProcess[str]:
     (folder / "tests").mkdir()
     (folder / "tests" / "test_one.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     (folder / "tasks").symlink_to(PROJECT / "tasks")
-    command = [sys.executable, *program]
+    command = [sys.executable, "-c", PROGRAM, str(workers)]
     env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p xdist.plugin"}  # no other plugins
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=150)
 
 
 def test_flaky_test_is_reported_and_the_run_passes(tmp_path):
-    ran = run_suite(tmp_path, FLAKY, ("-m", "tasks.test"))
+    ran = run_suite(tmp_path, FLAKY, workers=2)
     assert ran.returncode == 0
     assert "1 failed, 1 passed" in ran.stdout and "test_flaky PASSED" in ran.stdout
     assert "not reliable" in ran.stdout

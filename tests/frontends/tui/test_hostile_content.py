@@ -110,6 +110,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS.keys())
+@pytest.mark.sampled(every=2)
 def test_very_long_line_does_not_stop_the_screen(part):
     line = part * (LENGTH // len(part))
     model, viewport = make_model()

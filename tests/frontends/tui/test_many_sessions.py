@@ -338,6 +338,7 @@ async def test_quit_warns_while_another_session_works_or_waits(projects, state):
 
 @pytest.mark.req("TU-1", "TU-10")
 @pytest.mark.parametrize("size", [(1, 1), (3, 3), (200, 1), (2, 40)])
+@pytest.mark.sampled(every=3)
 async def test_every_screen_survives_a_tiny_window(projects, size):
     async with client(projects, arcade="pong") as user:
         await user.type("hi")
