@@ -9,14 +9,14 @@ from hypothesis import settings
 
 TIER = os.environ.get("OSTLER_TESTS_TIER", "fast")  # set by `tasks.test`: fast, sample or slow
 
-settings.register_profile("fast", max_examples=25, deadline=None, derandomize=True)  # the same examples in every run
+settings.register_profile("fast", max_examples=20, deadline=None, derandomize=True)  # the same examples in every run
 settings.register_profile("slow", max_examples=200, deadline=None)
 settings.load_profile("slow" if TIER == "slow" else "fast")
 
 
 def examples(count: int, **options: Any) -> settings:
-    """Return the settings of a property test: `count` random examples in the slow tier, otherwise 10 to 100."""
-    return settings(max_examples=count if TIER == "slow" else min(max(count // 5, 10), 100), **options)
+    """Return the settings of a property test: `count` random examples in the slow tier, otherwise 10 to 50."""
+    return settings(max_examples=count if TIER == "slow" else min(max(count // 10, 10), 50), **options)
 
 
 def amount(fast: int, slow: int) -> int:
