@@ -12,9 +12,8 @@ from ostler.credentials.server_logins import ServerLogin, ServerLogins
 from ostler.http.client import HttpClient, HttpDocument
 from ostler.http.dialer import Dialer
 from ostler.http.proxy import proxy_for
-from ostler.http.server_address import parse_server, server_url
 from ostler.http.tls import TlsFiles
-from ostler.http.url import ServerOrigin
+from ostler.http.url import ServerOrigin, parse_server, server_url
 from ostler.wire.pairing import (
     PAIR_PATH,
     TOKEN_PATH,

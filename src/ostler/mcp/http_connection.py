@@ -21,11 +21,11 @@ from ostler.mcp.connection import (
     ResettableTimeout,
     ServerGone,
     ServerTimeout,
+    login_needed,
     read_progress,
 )
 from ostler.mcp.http_messages import MAX_BODY_BYTES, decode_frames, iter_frames, read_frames
 from ostler.mcp.oauth_discovery import read_challenge
-from ostler.mcp.oauth_errors import login_needed
 from ostler.mcp.parameter_headers import Path, header_value, parameter_headers, read_header_paths
 from ostler.mcp.server_entry import ServerEntry
 from ostler.text.sanitise import sanitise

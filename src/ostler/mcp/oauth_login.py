@@ -13,7 +13,6 @@ from ostler.core.errors import BackendError, UsageError
 from ostler.mcp.client import McpClient
 from ostler.mcp.connection import Challenge, ConnectionHandler, LoginNeeded
 from ostler.mcp.http_connection import connect_http
-from ostler.mcp.oauth_client import choose_client
 from ostler.mcp.oauth_discovery import (
     AuthorizationServer,
     ProtectedResource,
@@ -25,7 +24,7 @@ from ostler.mcp.oauth_discovery import (
 from ostler.mcp.oauth_documents import make_documents
 from ostler.mcp.oauth_logins import Login, Logins, locked_login
 from ostler.mcp.oauth_redirect import Expected, RedirectListener, listening, read_code, read_pasted
-from ostler.mcp.oauth_tokens import authenticate, client_of, request_tokens
+from ostler.mcp.oauth_tokens import authenticate, choose_client, client_of, request_tokens
 from ostler.mcp.server_entry import OAuthEntry, ServerEntry
 from ostler.wire.jsonrpc import RpcError
 

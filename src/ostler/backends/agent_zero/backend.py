@@ -8,10 +8,8 @@ from contextlib import suppress
 import msgspec
 
 from ostler.backends.agent_zero.answer_writer import AnswerWriter
-from ostler.backends.agent_zero.described_tools import DescribedTools
-from ostler.backends.agent_zero.local_calls import LocalCalls, describe
+from ostler.backends.agent_zero.local_calls import DescribedTools, LocalCalls, describe
 from ostler.backends.agent_zero.log_view import LogView, server_notice, tool_label
-from ostler.backends.agent_zero.prompt_message import make_message
 from ostler.backends.agent_zero.transport import (
     COMMON_OPTIONS,
     STEP_LIMIT,
@@ -21,6 +19,7 @@ from ostler.backends.agent_zero.transport import (
     ZeroMessage,
     ZeroTransport,
     choose_transport,
+    make_message,
 )
 from ostler.backends.agent_zero.workspace_context import ContextSender
 from ostler.core.display import Display, DisplayText

@@ -11,8 +11,7 @@ import msgspec
 from ostler.backends.agent_zero.connector_calls import OperationRunner
 from ostler.backends.agent_zero.connector_controls import COMPACT, NUDGE, ConnectorControls
 from ostler.backends.agent_zero.connector_hosts import HostWatch, check_hosts, offer_notices
-from ostler.backends.agent_zero.connector_server import ConnectorServer
-from ostler.backends.agent_zero.connector_settings import ConnectorSettings
+from ostler.backends.agent_zero.connector_server import ConnectorServer, ConnectorSettings
 from ostler.backends.agent_zero.connector_socket import ConnectorSocket
 from ostler.backends.agent_zero.connector_turn import ConnectorTurn
 from ostler.backends.agent_zero.transport import (

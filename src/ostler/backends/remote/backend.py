@@ -6,23 +6,17 @@ from contextlib import suppress
 
 import msgspec
 
-from ostler.backends.remote.approvals import HostRequests, OtherRequests, SharedApprovals
+from ostler.backends.remote.approvals import HostRequests, OtherRequests, ServerQuestions, SharedApprovals
 from ostler.backends.remote.host_calls import HostCalls
-from ostler.backends.remote.interrupted_turn import follow_interrupted
-from ostler.backends.remote.log_position import LogPosition
-from ostler.backends.remote.message_ids import new_message_id
+from ostler.backends.remote.log_position import LogPosition, show_missing
 from ostler.backends.remote.plan import RemotePlan
-from ostler.backends.remote.questions import ServerQuestions
 from ostler.backends.remote.remote_info import RemoteInfo
-from ostler.backends.remote.requests import ChangeRequests
 from ostler.backends.remote.server import KnownCapabilities, RemoteServer
-from ostler.backends.remote.session_choice import choose_session, restore_texts
-from ostler.backends.remote.snapshot_view import show_missing
-from ostler.backends.remote.stream import ServerStream
+from ostler.backends.remote.session_choice import choose_session, follow_interrupted, new_message_id, restore_texts
+from ostler.backends.remote.stream import ServerStream, TrafficLimit
 from ostler.backends.remote.tool_role import ToolRole
-from ostler.backends.remote.traffic_limit import TrafficLimit
 from ostler.backends.remote.turns import FollowedTurn, OtherTurns, RemoteTurns
-from ostler.backends.remote.waiting_messages import WaitingMessages
+from ostler.backends.remote.waiting_messages import ChangeRequests, WaitingMessages
 from ostler.core import events as e
 from ostler.core.errors import BackendError, OstlerError
 from ostler.core.prompt import Prompt, TextContent

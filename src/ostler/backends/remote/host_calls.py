@@ -9,8 +9,7 @@ import msgspec
 
 from ostler.backends.remote.project_checks import HostChecks, ProjectChecks
 from ostler.backends.remote.stream import ProtocolViolation
-from ostler.backends.remote.written_files import WrittenFiles
-from ostler.core.display import Display
+from ostler.core.display import Display, DisplayDiff
 from ostler.core.errors import OstlerError
 from ostler.core.events import ToolCalled, ToolFinished, ToolStarted
 from ostler.core.protocols import BackendContext
@@ -28,6 +27,35 @@ MAX_REFUSED = 500  # of one turn; then the server is not believed any more
 MAX_ID = 256
 MAX_OUTPUT = 1_000_000  # characters
 log = logging.getLogger("ostler.remote")
+MAX_SHOWN = 20
+
+
+class WrittenFiles:
+    """The files that a turn wrote, each with its last operation, in order."""
+
+    def __init__(self) -> None:
+        self._operations: dict[str, str] = {}
+
+    def add(self, result: ToolResult) -> tuple[str, ...]:
+        """Add the files of a result. Return their paths."""
+        found = {
+            block.path: f"{block.operation} {block.path} (+{block.additions} -{block.deletions})"
+            for block in result.for_human.blocks
+            if isinstance(block, DisplayDiff) and block.operation != "unchanged"
+        }
+        if not found and result.status == "ok" and isinstance(result.data, dict):
+            path, operation = result.data.get("path"), result.data.get("operation")
+            if isinstance(path, str) and operation in ("created", "updated", "appended", "deleted", "renamed"):
+                found = {path: f"{operation} {path}"}
+        if result.status == "ok":
+            self._operations.update(found)
+        return tuple(found) if result.status == "ok" else ()
+
+    def summary(self) -> str:
+        """Return a line with the files, or an empty text if there are none."""
+        lines = list(self._operations.values())
+        more = f", and {len(lines) - MAX_SHOWN} more" if len(lines) > MAX_SHOWN else ""
+        return f"on this machine: {', '.join(lines[:MAX_SHOWN])}{more}" if lines else ""
 
 
 class HostCalls:

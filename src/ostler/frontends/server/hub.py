@@ -17,9 +17,8 @@ from ostler.core.sessions import OpenSessionRequest, SetOption
 from ostler.core.store import HostedStore
 from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.connection import ClientConnection
-from ostler.frontends.server.host_link import HostLink
+from ostler.frontends.server.host_link import HostLink, check_manifest
 from ostler.frontends.server.host_record import HostRecord
-from ostler.frontends.server.manifest import check_manifest
 from ostler.frontends.server.message_queue import MessageQueue
 from ostler.frontends.server.remote_tools import RemoteTools
 from ostler.frontends.server.turn_metadata import snapshot
