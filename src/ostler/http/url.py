@@ -105,6 +105,12 @@ def _guess_scheme(host: str) -> str:
     return "http" if local else "https"
 
 
+def request_target(match: re.Match[str]) -> str:
+    """Return path and query of a matched URL for a request line."""
+    query = f"?{percent_encode(match['query'])}" if match["query"] else ""
+    return percent_encode(match["path"] or "/") + query
+
+
 def percent_encode(text: str) -> str:
     """Percent-encode the characters that are not allowed in a request line."""
     return "".join(c if "!" <= c <= "~" else "".join(f"%{b:02X}" for b in c.encode()) for c in text)

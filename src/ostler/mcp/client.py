@@ -10,7 +10,6 @@ from ostler.mcp.connection import Connection, ConnectionHandler, OnProgress, Ser
 from ostler.mcp.elicitation import MAX_QUESTIONS, answer_request, answer_requests, answer_urls
 from ostler.wire.jsonrpc import METHOD_NOT_FOUND, RpcError
 from ostler.wire.mcp import (
-    CALL_TOOL,
     DISCOVER,
     ELICIT,
     INITIALIZE,
@@ -191,22 +190,6 @@ class McpClient:
         milliseconds = page.get("ttlMs") if isinstance(page, dict) else None
         if isinstance(milliseconds, int) and 0 < milliseconds < MAX_VALID_MS:
             self.tools_valid_seconds = min(self.tools_valid_seconds or MAX_VALID_MS, milliseconds / 1000)
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        *,
-        timeout: float,
-        ask: Ask,
-        on_progress: OnProgress | None = None,
-    ) -> dict[str, Any]:
-        """Call a tool and return its result. The server may ask questions; all of them are one call.
-
-        Raises `RpcError` or `BackendError`.
-        """
-        params = {"name": name, "arguments": dict(arguments)}
-        return await self.run(CALL_TOOL, params, timeout=timeout, ask=ask, on_progress=on_progress)
 
     async def run(
         self,

@@ -19,7 +19,6 @@ from ostler.mcp.connection import Connect, Connection, ConnectionHandler
 from ostler.mcp.server import McpServer
 from ostler.mcp.server_entry import ServerEntry
 from ostler.mcp.server_log import ServerLog
-from ostler.mcp.state_report import StateReport
 from ostler.mcp.tool_list_cache import ToolListCache
 from ostler.mcp.tool_source import McpToolSource
 from ostler.settings.effective import Settings
@@ -56,7 +55,7 @@ def mcp_source(cwd: Path, maker: ServerMaker, passed_in: Sequence[McpServerReque
     entries = {request.name: passed_in_entry(request, cwd, maker.settings) for request in passed_in}
     entries |= {entry.name: entry for entry in server_entries(cwd, maker.settings)}
     servers = [maker.make(entry, _WorkspacePrograms(cwd, entry.command)) for entry in entries.values()]
-    return McpToolSource(servers, approved_tools, StateReport())
+    return McpToolSource(servers, approved_tools)
 
 
 class _WorkspacePrograms:

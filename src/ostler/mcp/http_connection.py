@@ -11,7 +11,7 @@ from ostler.http.client import HttpClient, HttpResponse
 from ostler.http.dialer import Dialer
 from ostler.http.proxy import proxy_for
 from ostler.http.sse import SseSplitter
-from ostler.http.url import match_url, origin_from_match, percent_encode
+from ostler.http.url import match_url, origin_from_match, request_target
 from ostler.mcp.connection import (
     Challenge,
     Connection,
@@ -29,7 +29,7 @@ from ostler.mcp.oauth_discovery import read_challenge
 from ostler.mcp.parameter_headers import Path, header_value, parameter_headers, read_header_paths
 from ostler.mcp.server_entry import ServerEntry
 from ostler.text.sanitise import sanitise
-from ostler.wire.jsonrpc import INTERNAL_ERROR, MCP_CANCEL, METHOD_NOT_FOUND, RpcError
+from ostler.wire.jsonrpc import INTERNAL_ERROR, MCP_CANCEL, METHOD_NOT_FOUND, RpcError, parse_error
 from ostler.wire.jsonrpc_lines import encode
 from ostler.wire.mcp import (
     CALL_TOOL,
@@ -136,12 +136,12 @@ class HttpConnection:
 
     async def _send_message(self, frame: Mapping[str, Any]) -> None:
         """Send a message that has no answer; a failure shows in the next request."""
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                async with self._open("POST", encode(frame), []) as response:
-                    await response.read_document(MAX_BODY_BYTES)
-        except (BackendError, TimeoutError):
-            return
+        await self._send("POST", encode(frame))
+
+    async def _send(self, method: str, body: bytes = b"") -> None:
+        with contextlib.suppress(BackendError, TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS), self._open(method, body, []) as response:
+                await response.read_document(MAX_BODY_BYTES)
 
     async def aclose(self) -> None:
         """End the session of a legacy server."""
@@ -151,12 +151,7 @@ class HttpConnection:
         if self._tasks:
             await asyncio.wait(self._tasks)
         if self._session_id:
-            try:
-                async with asyncio.timeout(CLOSE_SECONDS):
-                    async with self._open("DELETE", b"", []) as response:
-                        await response.read_document(MAX_BODY_BYTES)
-            except (BackendError, TimeoutError):
-                return
+            await self._send("DELETE")
 
     # -- exchange ------------------------------------------------------------------------------------------------
 
@@ -321,11 +316,7 @@ class HttpConnection:
             frames = decode_frames(body)
         frame = frames[0] if frames else {}
         if isinstance(frame.get("error"), dict):
-            error = frame["error"]
-            code = error.get("code")
-            return RpcError(
-                code if isinstance(code, int) else INTERNAL_ERROR, str(error.get("message"))[:500], error.get("data")
-            )
+            return parse_error(frame["error"])
         if 400 <= status < 500:
             return RpcError(INTERNAL_ERROR, f"HTTP {status} {sanitise(body[:200].decode('utf-8', 'replace')).strip()}")
         return BackendError(f"{self._name} answered with HTTP {status}", code="http")
@@ -361,13 +352,7 @@ class _Exchange:
         error = frame.get("error")
         if error is None:
             return frame.get("result")
-        error = error if isinstance(error, dict) else {"message": str(error)}
-        code, message = error.get("code"), error.get("message")
-        raise RpcError(
-            code if isinstance(code, int) else INTERNAL_ERROR,
-            message if isinstance(message, str) else "error without a message",
-            error.get("data"),
-        )
+        raise parse_error(error)
 
 
 def _metadata_headers(method: str, params: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -399,6 +384,5 @@ async def connect_http(
     if parts is None or parts["user"]:
         raise UsageError(f"the url of the MCP server {entry.name} is not a valid URL")
     origin = origin_from_match(parts)
-    target = percent_encode(parts["path"] or "/") + (f"?{percent_encode(parts['query'])}" if parts["query"] else "")
     dialer = Dialer(origin, proxy=proxy_for(origin, environ), setting=f"the url of the MCP server {entry.name}")
-    return HttpConnection(dialer, target, entry, handler, access)
+    return HttpConnection(dialer, request_target(parts), entry, handler, access)

@@ -28,7 +28,7 @@ class Client(msgspec.Struct, frozen=True):
 
 async def request_tokens(documents: Documents, login: Login, fields: Mapping[str, str]) -> Login:
     """Return the login with new tokens. The request names the server for which they are. Raises `BackendError`."""
-    own, headers = authenticate(client_of(login))
+    own, headers = authenticate(login)
     answer = await documents.post_form(login.token_endpoint, {**fields, "resource": login.resource, **own}, headers)
     kind = answer.get("token_type", "bearer")
     if not isinstance(kind, str) or kind.lower() != "bearer":
@@ -45,12 +45,11 @@ async def refresh_tokens(documents: Documents, login: Login) -> Login:
     return await request_tokens(documents, login, {"grant_type": "refresh_token", "refresh_token": login.refresh_token})
 
 
-def client_of(login: Login) -> Client:
-    return Client(login.client_id, login.client_secret, login.auth_method)
+def authenticate(client: Login) -> tuple[dict[str, str], Headers]:
+    """Return the form fields and headers with which the client of a login shows who it is.
 
-
-def authenticate(client: Client) -> tuple[dict[str, str], Headers]:
-    """Return the form fields and headers with which a client shows who it is. Some servers need the id in the form."""
+    Some servers need the id in the form.
+    """
     own = {"client_id": client.client_id}
     if client.auth_method == "client_secret_basic" and client.client_secret:
         pair = f"{quote(client.client_id, safe='')}:{quote(client.client_secret, safe='')}"

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
@@ -16,6 +16,7 @@ from ostler.mcp.tool_list_cache import CachedServer, ServerOffers, ToolListCache
 from ostler.text.sanitise import sanitise
 from ostler.wire.jsonrpc import RpcError
 from ostler.wire.mcp import (
+    CALL_TOOL,
     GET_PROMPT,
     READ_RESOURCE,
     Era,
@@ -232,7 +233,8 @@ class McpServer:
         client = McpClient(connection, handler, self._version, interactive=self._interactive)
         try:
             description = await client.start(self.entry.start_timeout, era)
-            tools = await client.list_tools(self.entry.start_timeout) if _has_tools(description) else []
+            has_tools = "tools" in description.capabilities
+            tools = await client.list_tools(self.entry.start_timeout) if has_tools else []
         except RpcError as error:
             await client.aclose()
             raise BackendError(f"it answered with an error: {error.details}", code="protocol") from None
@@ -300,10 +302,8 @@ class McpServer:
         return await self._read(READ_RESOURCE, {"uri": uri}, ask)
 
     async def _read(self, method: str, params: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
-        client = await self.client()
         try:
-            with self._converted_errors(client, self.entry.name):
-                return await client.run(method, params, timeout=self.entry.call_timeout, ask=ask)
+            return await self._run(self.entry.name, method, params, ask)
         except ServerGone as error:
             raise self._failed_error(error.fault.message) from None
 
@@ -382,19 +382,17 @@ class McpServer:
         self, name: str, arguments: Mapping[str, Any], ask: Ask, on_progress: OnProgress | None = None
     ) -> dict[str, Any]:
         """Call a tool. Raises `ToolError`, or `ServerGone` if the server ended during the call."""
-        client = await self.client()
-        with self._converted_errors(client, name):
-            result = await client.call_tool(
-                name, arguments, timeout=self.entry.call_timeout, ask=ask, on_progress=on_progress
-            )
+        result = await self._run(name, CALL_TOOL, {"name": name, "arguments": dict(arguments)}, ask, on_progress)
         self._failures = 0
         return result
 
-    @contextmanager
-    def _converted_errors(self, client: McpClient, name: str) -> Iterator[None]:
-        """Convert errors of a request to `ToolError`, except `ServerGone`, which is also recorded."""
+    async def _run(
+        self, name: str, method: str, params: Mapping[str, Any], ask: Ask, on_progress: OnProgress | None = None
+    ) -> dict[str, Any]:
+        """Send a request. Its errors become `ToolError`, except `ServerGone`, which is also recorded."""
+        client = await self.client()
         try:
-            yield
+            return await client.run(method, params, timeout=self.entry.call_timeout, ask=ask, on_progress=on_progress)
         except ServerGone as error:
             self._note_end(client, error.fault.message)
             raise
@@ -417,10 +415,6 @@ def _retrieve(task: asyncio.Task[McpClient]) -> None:
     """Mark the error of a start as handled: it is part of the server's state."""
     if not task.cancelled():
         task.exception()
-
-
-def _has_tools(description: ServerDescription) -> bool:
-    return "tools" in description.capabilities
 
 
 def shorten(text: str, limit: int = MAX_ERROR) -> str:

@@ -1,6 +1,7 @@
 """A connection to a local server: a child process that speaks JSON-RPC over its pipes."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 from ostler.core.errors import BackendError
@@ -27,12 +28,11 @@ MAX_INVALID_LINES = 1000  # a program that prints more is not an MCP server
 class StdioConnection:
     """A running server process. Its process tree ends with `aclose`, or when Ostler ends."""
 
-    def __init__(
-        self, program: RpcProgram, handler: "_MessageHandler", close_sandbox: Callable[[], Awaitable[None]]
-    ) -> None:
+    def __init__(self, program: RpcProgram, handler: "_MessageHandler", cleanup: AsyncExitStack) -> None:
+        """`cleanup` closes the sandbox, if there is one."""
         self._program = program
         self._handler = handler
-        self._close_sandbox = close_sandbox
+        self._cleanup = cleanup
 
     @property
     def closed(self) -> str:
@@ -64,10 +64,8 @@ class StdioConnection:
         self._program.peer.notify(method, params)
 
     async def aclose(self) -> None:
-        try:
+        async with self._cleanup:
             await self._program.stop(LEAVE_TIMEOUT)
-        finally:
-            await self._close_sandbox()
 
 
 class _MessageHandler:
@@ -113,48 +111,33 @@ async def connect_stdio(
     entry: ServerEntry, handler: ConnectionHandler, on_stderr: Callable[[bytes], None]
 ) -> Connection:
     """Start a local server, in a sandbox if its entry asks for one. Raises `UsageError` if it cannot be started."""
-    if not entry.sandbox:
-        return await _connect(entry, handler, on_stderr, open_program, _close_nothing)
-    from ostler.mcp.server_sandbox import ServerSandbox
-
-    sandbox = ServerSandbox(entry)
-    try:
-        return await _connect(entry, handler, on_stderr, sandbox.open_program, sandbox.aclose)
-    except BaseException:
-        await sandbox.aclose()
-        raise
-
-
-async def _close_nothing() -> None:
-    return
-
-
-async def _connect(
-    entry: ServerEntry,
-    handler: ConnectionHandler,
-    on_stderr: Callable[[bytes], None],
-    open: OpenProgram,
-    close_sandbox: Callable[[], Awaitable[None]],
-) -> Connection:
     program, *args = entry.command
     launch = Launch(program, tuple(args), entry.env, entry.cwd, f"MCP server {entry.name}")
     messages = _MessageHandler(handler)
-    process = await start_program(
-        launch,
-        messages,
-        cancel_method=MCP_CANCEL,
-        accept_batches=True,
-        on_stderr=on_stderr,
-        on_invalid_line=lambda line: count_invalid_line(),
-        open=open,
-    )
-    process.add_end_callback(lambda reason: handler.on_end(reason))
     invalid_lines = 0
 
-    def count_invalid_line() -> None:
+    def count_invalid_line(line: bytes) -> None:
         nonlocal invalid_lines
         invalid_lines += 1
         if invalid_lines == MAX_INVALID_LINES:
             process.peer.end("it prints text that is not JSON-RPC")
 
-    return StdioConnection(process, messages, close_sandbox)
+    async with AsyncExitStack() as cleanup:
+        open: OpenProgram = open_program
+        if entry.sandbox:
+            from ostler.mcp.server_sandbox import ServerSandbox
+
+            sandbox = ServerSandbox(entry)
+            cleanup.push_async_callback(sandbox.aclose)
+            open = sandbox.open_program
+        process = await start_program(
+            launch,
+            messages,
+            cancel_method=MCP_CANCEL,
+            accept_batches=True,
+            on_stderr=on_stderr,
+            on_invalid_line=count_invalid_line,
+            open=open,
+        )
+        process.add_end_callback(lambda reason: handler.on_end(reason))
+        return StdioConnection(process, messages, cleanup.pop_all())
