@@ -11,7 +11,6 @@ import msgspec
 from ostler.core.errors import BackendError, UsageError
 from ostler.http.body import FramingError, HttpBody, make_body
 from ostler.http.socket_connection import SocketConnection
-from ostler.http.url import ServerOrigin
 from ostler.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
@@ -52,18 +51,10 @@ class HttpClient:
     def __init__(self, dialer: "Dialer") -> None:
         """`on_sent` can be replaced by a callback; it is called after each request."""
         self.on_sent: Callable[[], None] = lambda: None
-        self._dialer = dialer
+        self.dialer = dialer
+        self.origin = dialer.origin
         self._idle_connection: SocketConnection | None = None
         self._idle_since = 0.0
-
-    @property
-    def origin(self) -> ServerOrigin:
-        return self._dialer.origin
-
-    @property
-    def address_setting(self) -> str:
-        """What the user calls the setting with the server's address."""
-        return self._dialer.setting
 
     async def send(
         self, method: str, target: str, headers: Headers = (), body: bytes = b"", *, repeatable: bool = True
@@ -75,7 +66,7 @@ class HttpClient:
         """
         data = self._encode_request(method, target, headers, body)
         idle = self._take_idle() if repeatable else None
-        response = HttpResponse(self, data, idle or await self._dialer.connect(), reused=idle is not None)
+        response = HttpResponse(self, data, idle or await self.dialer.connect(), reused=idle is not None)
         self.on_sent()
         return response
 
@@ -97,14 +88,6 @@ class HttpClient:
                 return await response.read_document(limit)
         except TimeoutError:
             raise BackendError(f"{self.origin.address} did not answer within {timeout:g} s", code="timeout") from None
-
-    async def connect(self) -> SocketConnection:
-        """Open a new connection, to replace an idle one that the server had closed."""
-        return await self._dialer.connect()
-
-    def early_close_error(self, error: OSError | None) -> BackendError | None:
-        """Return why a connection may have been closed before any response, if that is known."""
-        return self._dialer.early_close_error(error)
 
     def release(self, connection: SocketConnection) -> None:
         """Make a connection available again after its response was read to the end."""
@@ -131,7 +114,7 @@ class HttpClient:
         return None
 
     def _encode_request(self, method: str, target: str, headers: Headers, body: bytes) -> bytes:
-        target, proxy_headers = self._dialer.request_target(target)
+        target, proxy_headers = self.dialer.request_target(target)
         head = [("host", self.origin.authority), ("user-agent", "ostler"), ("accept-encoding", "identity")]
         length = [("content-length", str(len(body)))] if body or method == "POST" else []
         try:
@@ -294,10 +277,10 @@ class HttpResponse:
         if self._reused and not self._has_received:
             self._reused = False
             self._connection.abort()
-            self._connection = await self._client.connect()
+            self._connection = await self._client.dialer.connect()
             self._connection.write(self._request)
             return await self._receive_head(timeout)
-        early_close = None if self._has_received else self._client.early_close_error(broken)
+        early_close = None if self._has_received else self._client.dialer.early_close_error(broken)
         raise early_close or self._closed_error("before it answered")
 
     async def _read_body(self, body: HttpBody, tick: float | None) -> bytes | None:
@@ -334,11 +317,11 @@ class HttpResponse:
         self.close()
         hint = "try again, or check the server's log"
         if self._client.origin.scheme == "http" and not self._has_received:
-            hint = f"if it expects TLS, use https:// in {self._client.address_setting}; else {hint}"
+            hint = f"if it expects TLS, use https:// in {self._client.dialer.setting}; else {hint}"
         return BackendError(f"{self.server} closed the connection {when}", code="closed", hint=hint)
 
     def _malformed_error(self, what: str) -> BackendError:
         self.close()
         return BackendError(
-            f"{self.server} sent {what}", code="malformed", hint=f"check {self._client.address_setting} and its port"
+            f"{self.server} sent {what}", code="malformed", hint=f"check {self._client.dialer.setting} and its port"
         )
