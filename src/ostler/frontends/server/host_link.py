@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,6 +13,9 @@ from ostler.wire.client_frames import ToolResultMessage
 from ostler.wire.frames_shared import HostInfo, ManifestTool, ToolManifest
 from ostler.wire.manifest_rules import MAX_BYTES, MAX_TOOLS, ManifestError, check_tool, object_schema
 from ostler.wire.server_frames import HostStatus, ServerFrame, ToolCallMessage, ToolCancel
+
+if TYPE_CHECKING:
+    from ostler.frontends.server.connection import ClientConnection
 
 MAX_CLOSED = 10_000  # ids of calls whose results may be repeated
 
@@ -40,17 +43,6 @@ def _to_spec(tool: ManifestTool) -> ToolSpec:
     )
 
 
-class HostConnection(Protocol):
-    """The connection of a tool host."""
-
-    features: frozenset[str]
-
-    def send(self, frame: ServerFrame) -> None: ...
-
-    def send_in_order(self, make: Callable[[int], ServerFrame]) -> None:
-        """Send a message after everything that is in the log now; `make` gets the `seq` for it."""
-
-
 class OpenCall(msgspec.Struct, eq=False):
     """A call that was given to a host and has no result yet."""
 
@@ -61,7 +53,7 @@ class OpenCall(msgspec.Struct, eq=False):
     started: float
     cancelled: bool = False
     given_up: str = ""  # why nobody waits for the result any more
-    sent_to: HostConnection | None = None
+    sent_to: "ClientConnection | None" = None
 
 
 class HostLink:
@@ -72,7 +64,7 @@ class HostLink:
         self.info = HostInfo()
         self.tools: dict[str, ToolSpec] = {}
         self.answers_checks = False
-        self.connection: HostConnection | None = None
+        self.connection: ClientConnection | None = None
         self.open_calls: dict[str, OpenCall] = {}
         self.waiting = 0
         self._closed: dict[str, None] = {}
@@ -99,7 +91,7 @@ class HostLink:
                 name, other = call.host.name or call.host.id or "the client", taken_by.name or "another client"
                 call.given_up = f"{name} ran it when the tools were moved to {other}"
 
-    def connect(self, connection: HostConnection) -> None:
+    def connect(self, connection: "ClientConnection") -> None:
         """Make this connection the host's, and send it the open calls again; it runs each id once."""
         self.connection = connection
         self._absent.pop(self.info.id, None)
@@ -108,7 +100,7 @@ class HostLink:
             if call.host.id == self.info.id and not call.cancelled:
                 self._send(call, connection)
 
-    def disconnect(self, connection: HostConnection) -> None:
+    def disconnect(self, connection: "ClientConnection") -> None:
         if self.connection is connection:
             self.connection = None
             self._absent[self.info.id] = time.monotonic()
@@ -227,7 +219,7 @@ class HostLink:
         for status in self.statuses():
             self._publish(status)
 
-    def _send(self, call: OpenCall, connection: HostConnection) -> None:
+    def _send(self, call: OpenCall, connection: "ClientConnection") -> None:
         if call.sent_to is connection:
             return
         call.sent_to = connection

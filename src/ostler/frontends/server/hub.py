@@ -132,10 +132,6 @@ class SessionHub:
         """Return the trace id of a turn: the client's, or one that is always the same."""
         return self._traces.get(turn_id) or hashlib.sha256(f"{self.id}/{turn_id}".encode()).hexdigest()[:32]
 
-    def set_trace(self, turn_id: str, trace_id: str) -> None:
-        if trace_id:
-            self._traces[turn_id] = trace_id[:64]
-
     # -- the session -----------------------------------------------------------------------------------------------
 
     async def open_session(self, options: Mapping[str, str] | None = None) -> Session:
@@ -306,7 +302,8 @@ class SessionHub:
     def start_turn(self, session: Session, prompt: Prompt, trace_id: str) -> str:
         """Start a turn and return its id. Raises `OstlerError`."""
         turn = session.start(prompt)
-        self.set_trace(turn.id, trace_id)
+        if trace_id:
+            self._traces[turn.id] = trace_id[:64]
         return turn.id
 
     def log_turn(self, ended: TurnEnded, seconds: float) -> None:
