@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
-from ostler.backends.remote.approvals import HostRequests, OtherRequests, ServerQuestions, SharedApprovals
+from ostler.backends.remote.approvals import HostRequests, OtherRequests, SharedApprovals
 from ostler.backends.remote.host_calls import HostCalls
 from ostler.backends.remote.log_position import LogPosition, show_missing
 from ostler.backends.remote.plan import RemotePlan
@@ -82,7 +82,7 @@ class RemoteBackend:
         self._changes: ChangeRequests
         self._approvals: SharedApprovals
         self._waiting: WaitingMessages
-        self._stream: ServerStream | None = None
+        self._stream: ServerStream
 
     # -- backend ---------------------------------------------------------------------------------------------------
 
@@ -100,8 +100,7 @@ class RemoteBackend:
             parts = (self._server.address, session_id, self._model, self._capabilities.model_names())
             self._info = RemoteInfo(*parts, self._role.describe, context.emit)
             self._workspace = self._plan.workspace()
-            stream = ServerStream(self._server, session_id, self, self._plan.delays)
-            self._stream = stream
+            self._stream = stream = ServerStream(self._server, session_id, self, self._plan.delays)
             self._calls = HostCalls(
                 context, session_id, self._send_as_host, self._role.tool_names, start.session_id, self._plan.checks
             )
@@ -109,9 +108,8 @@ class RemoteBackend:
             self._interrupted = follow_interrupted(self._position, self._turns, self._calls)
             self._changes = ChangeRequests(session_id, stream.send)
             self._waiting = WaitingMessages(session_id, stream.send, self._make_message)
-            questions = ServerQuestions(session_id, stream.send, context.ask)
-            requests = HostRequests(self._send_as_host, self._calls.ran_here)
-            self._approvals = SharedApprovals(requests, OtherRequests(questions, stream.send, self._report))
+            others = OtherRequests(session_id, stream.send, context.ask, self._report)
+            self._approvals = SharedApprovals(HostRequests(self._send_as_host, self._calls.ran_here), others)
             await stream.start()
         except BaseException:
             await self._server.aclose()
@@ -126,7 +124,7 @@ class RemoteBackend:
         self._calls.reset_limits()
         if prompt is not None:
             self._traffic.reset()
-        stream = self._require_stream()
+        stream = self._stream
         if turn is None:
             message = None if prompt is None else self._make_message(prompt)
             turn = self._turns.follow(message)
@@ -154,7 +152,7 @@ class RemoteBackend:
             return await self._waiting.set(change.prompts, change.withdrawn)
         try:
             if isinstance(change, TakeTools):
-                return await self._role.take_tools(self._require_stream())
+                return await self._role.take_tools(self._stream)
             if isinstance(change, Revert):
                 return await self._revert()
             return await self._changes.send(change)
@@ -179,7 +177,7 @@ class RemoteBackend:
     async def aclose(self) -> None:
         await self._calls.end_turn()
         self._approvals.close()
-        await self._require_stream().aclose()
+        await self._stream.aclose()
         await self._server.aclose()
 
     def share_requests(self, session: Session) -> None:
@@ -202,7 +200,7 @@ class RemoteBackend:
         self._role.on_connected(created)
         self._info.on_connected(created)
         turn = self._turns.followed
-        if turn and turn.unsent and self._stream:
+        if turn and turn.unsent:
             self._stream.send(turn.unsent)
         self._waiting.on_connected(resumed=created.resumed)
         self._approvals.on_connected()
@@ -343,7 +341,7 @@ class RemoteBackend:
     def _on_queue(self, waiting: set[str]) -> None:
         """End the local turn if its message was withdrawn; withdraw messages that were cancelled here."""
         for message_id in waiting & self._turns.cancelled_messages:
-            self._require_stream().send(QueueWithdraw(message_id, self._position.session_id))
+            self._stream.send(QueueWithdraw(message_id, self._position.session_id))
         if self._turns.on_queue(waiting):
             self.context.emit(e.Notice("info", "the message was withdrawn from the queue"))
 
@@ -377,12 +375,12 @@ class RemoteBackend:
 
     def _send_as_host(self, frame: ToolResultMessage | ApprovalRequest | ApprovalResolved) -> None:
         if not self._role.is_viewer:  # otherwise another machine runs the tools now, and these calls have ended
-            self._require_stream().send(frame)
+            self._stream.send(frame)
 
     def _sync_manifest(self) -> None:
         """Tell the server which tools there are now, if they changed."""
         if self._role.update_manifest():
-            self._require_stream().send(ManifestChange(self._role.manifest.sent, self._position.session_id))
+            self._stream.send(ManifestChange(self._role.manifest.sent, self._position.session_id))
 
     # -- messages and turns ----------------------------------------------------------------------------------------
 
@@ -404,7 +402,7 @@ class RemoteBackend:
         """Stop the turn on the server. If it does not end soon, it is given up here and ended when that is possible."""
         self._turns.give_up(turn)
         self._send_cancels()
-        stream = self._require_stream()
+        stream = self._stream
         if turn.message is None and not turn.turn_id:
             stream.send(CancelMessage(self._position.session_id))
         if turn.unsent or stream.error:
@@ -417,8 +415,6 @@ class RemoteBackend:
 
     def _send_cancels(self) -> None:
         """Send what ends the turns and messages that were cancelled here; repeated after each connection."""
-        if self._stream is None:
-            return
         for turn_id in self._turns.given_up:
             self._stream.send(CancelMessage(self._position.session_id, turn_id))
         for message_id in self._turns.cancelled_messages:
@@ -438,7 +434,3 @@ class RemoteBackend:
         """Show what a server can cause at any time; too many of them are dropped."""
         if not self._notices.take():
             self.context.emit(notice)
-
-    def _require_stream(self) -> ServerStream:
-        assert self._stream is not None, "the session is not open"
-        return self._stream

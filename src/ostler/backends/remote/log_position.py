@@ -20,6 +20,7 @@ from ostler.core.events import (
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import TextContent
 from ostler.core.protocols import BackendContext
+from ostler.core.session_view import latest_event
 from ostler.core.tools import CallOrigin, ToolCall
 from ostler.text.sanitise import escape_to_one_line
 from ostler.wire.event_codec import EventDecodeError, decode_event
@@ -52,8 +53,7 @@ class LogPosition:
     def _load(self, context: BackendContext) -> None:
         records = context.records()
         last = max(records.indexes_of(("far_mark",)), default=-1)
-        cursor = records[last].event if last >= 0 else None
-        if isinstance(cursor, RemoteCursor):
+        if cursor := self._last_cursor():
             self.session_id, _, self.epoch = cursor.epoch.partition(_SEPARATOR)
             self.seq = cursor.seq
             self.is_copied = cursor.session != self._local_id
@@ -61,7 +61,7 @@ class LogPosition:
         if began > max(records.indexes_of(("turn_ended",)), default=-1) and not self.is_copied:
             started = records[began].event
             self.interrupted = started if isinstance(started, TurnStarted) else None
-            if last > began and isinstance(cursor, RemoteCursor):
+            if last > began and cursor:
                 self.message, self.turn = cursor.message, cursor.turn
         for index in records.indexes_of(("message_done",)):
             if index > last and isinstance(event := records[index].event, MessageDone):
@@ -88,11 +88,12 @@ class LogPosition:
 
     def active_seq(self) -> int | None:
         """Return the position in the server's log after the records that are in effect, or None if it is unknown."""
-        records = self._context.records()
-        last = max(records.indexes_of(("far_mark",)), default=-1)
-        cursor = records[last].event if last >= 0 else None
-        is_known = isinstance(cursor, RemoteCursor) and cursor.epoch == self._log_name
-        return cursor.seq if isinstance(cursor, RemoteCursor) and is_known else None
+        cursor = self._last_cursor()
+        return cursor.seq if cursor and cursor.epoch == self._log_name else None
+
+    def _last_cursor(self) -> RemoteCursor | None:
+        cursor = latest_event(self._context.records(), "far_mark")
+        return cursor if isinstance(cursor, RemoteCursor) else None
 
     @property
     def _log_name(self) -> str:
@@ -139,12 +140,11 @@ class LogPosition:
             self.save()
 
 
-def as_model_call(call: ToolCall) -> ToolCall:
-    return msgspec.structs.replace(call, origin="model") if call.origin != "model" else call
-
-
 def _as_model_message(message: Message) -> Message:
-    parts = tuple(CallPart(as_model_call(part.call)) if isinstance(part, CallPart) else part for part in message.parts)
+    parts = tuple(
+        CallPart(msgspec.structs.replace(part.call, origin="model")) if isinstance(part, CallPart) else part
+        for part in message.parts
+    )
     return msgspec.structs.replace(message, parts=parts)
 
 
