@@ -47,7 +47,6 @@ _HOST_MEMBERS = ("host", "host_id", "target_host")  # of operations; the known s
 class ConnectorTransport:
     """A conversation over the connector."""
 
-    name = "connector"
     requests_tools = False  # the server has tools of its own that run here
 
     def __init__(
@@ -420,7 +419,7 @@ class ConnectorTransport:
     def commands(self) -> tuple[SlashCommand, ...]:
         return self._controls.commands()
 
-    async def run_command(self, name: str, argument: str) -> str:
+    async def run_command(self, name: str) -> str:
         if not self._context_id:
             return "there is no conversation on the server yet"
         if name == NUDGE:
@@ -435,7 +434,7 @@ class ConnectorTransport:
         return message
 
     async def compact(self) -> str:
-        return await self.run_command(COMPACT, "")
+        return await self.run_command(COMPACT)
 
     async def tokens(self) -> tuple[int, int]:
         if not self._context_id or not self._controls.has("token_status"):

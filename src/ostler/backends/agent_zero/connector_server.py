@@ -175,22 +175,17 @@ class ConnectorServer:
 
         Raises `BackendError`; its code is `NO_SOCKET` if the server or a proxy does not accept such a connection.
         """
-        try:
-            return await self._open_socket(on_event)
-        except HandshakeRefused as error:
-            if error.status not in (401, 403) or self._login is None:
-                raise self._socket_error(error) from None
-        await self.log_in()
-        try:
-            return await self._open_socket(on_event)
-        except HandshakeRefused as error:
-            raise self._socket_error(error) from None
+        for may_log_in in (self._login is not None, False):
+            try:
+                return await open_connector_socket(self._dialer, self._path, self._headers(), on_event)
+            except HandshakeRefused as error:
+                if not may_log_in or error.status not in (401, 403):
+                    raise self._socket_error(error) from None
+            await self.log_in()
+        raise AssertionError("unreachable")
 
     async def aclose(self) -> None:
         await self._http.aclose()
-
-    async def _open_socket(self, on_event: Callable[[str, Any], None]) -> ConnectorSocket:
-        return await open_connector_socket(self._dialer, self._path, self._headers(), on_event)
 
     def _socket_error(self, error: HandshakeRefused) -> BackendError:
         return BackendError(

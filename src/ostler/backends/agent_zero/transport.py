@@ -77,10 +77,6 @@ class ZeroTransport(Protocol):
     """One conversation with a server."""
 
     @property
-    def name(self) -> str:
-        """What to call this way of talking to the server in messages."""
-
-    @property
     def context_id(self) -> str:
         """The server's id of the conversation; empty if there is none yet."""
 
@@ -115,7 +111,7 @@ class ZeroTransport(Protocol):
 
     def commands(self) -> tuple[SlashCommand, ...]: ...
 
-    async def run_command(self, name: str, argument: str) -> str:
+    async def run_command(self, name: str) -> str:
         """Run one of `commands` and return the message for the user. Raises `BackendError`."""
 
     async def compact(self) -> str:
