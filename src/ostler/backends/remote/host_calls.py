@@ -11,8 +11,9 @@ from ostler.backends.remote.project_checks import HostChecks, ProjectChecks
 from ostler.backends.remote.stream import ProtocolViolation
 from ostler.core.display import Display, DisplayDiff
 from ostler.core.errors import OstlerError
-from ostler.core.events import ToolCalled, ToolFinished, ToolStarted
+from ostler.core.events import ToolCalled, ToolFinished
 from ostler.core.protocols import BackendContext
+from ostler.core.session_view import find_start
 from ostler.core.tool_aliases import resolve_tool_name
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.text.truncate import truncate_middle
@@ -228,12 +229,8 @@ class HostCalls:
         self._send(result_message(self._session_id, result, written, milliseconds, message.trace_id))
 
     def _had_effects(self, call_id: str) -> bool:
-        records = self._context.records()
-        for index in reversed(range(len(records))):  # from the end, because the call has just run
-            event = records[index].event if records.type_at(index) == "tool_started" else None
-            if isinstance(event, ToolStarted) and event.call_id == call_id:
-                return bool(event.effects)
-        return False
+        started = find_start(self._context.records(), call_id)
+        return started is not None and started.effects
 
     def _log(self, call: ToolCall, result: ToolResult, ms: int, trace: str, written: tuple[str, ...]) -> None:
         level = logging.INFO if result.status == "ok" else logging.WARNING

@@ -122,7 +122,7 @@ class ServerStream:
         try:
             await self._connect()
         except OstlerError as error:
-            raise self._final_error(error) or self._describe(error) from None
+            raise self._final_error(error, is_first=True) or error from None
         loops = (self._run(), self._process())
         self._tasks = [asyncio.create_task(loop, name="server stream") for loop in loops]
 
@@ -289,32 +289,25 @@ class ServerStream:
         is_limited = getattr(error, "close_code", 0) == CloseCode.RATE_LIMITED
         return max(self._delays.after(attempt), min(asked or 1.0, 300.0) if is_limited else 0.0)
 
-    def _final_error(self, error: OstlerError) -> OstlerError | None:
-        """Return the error to stop with, or None if another attempt can succeed."""
+    def _final_error(self, error: OstlerError, *, is_first: bool = False) -> OstlerError | None:
+        """Return the error to stop with, with what the server said, or None if another attempt can succeed.
+
+        After the first attempt there is no other one.
+        """
         from ostler.http.websocket import HandshakeRefused, WebSocketClosed
 
         match error:
             case ProtocolViolation():
                 return error
-            case HandshakeRefused(status=status, body=body):
-                return self._server.refusal(status, body) if status in _FINAL_STATUSES else None
+            case HandshakeRefused(status=status, body=body) if is_first or status in _FINAL_STATUSES:
+                return self._server.refusal(status, body)
             case WebSocketClosed(close_code=code) if code >= CloseCode.BAD_MESSAGE and code not in _RESUMING_CODES:
                 hint = TOKEN_HINT if code == CloseCode.UNAUTHENTICATED else ""
                 return BackendError(self._reason(error), code=f"closed_{code}", hint=hint)
-            case _:
-                return None
-
-    def _describe(self, error: OstlerError) -> OstlerError:
-        """Return the error of the first attempt, with what the server said."""
-        from ostler.http.websocket import HandshakeRefused, WebSocketClosed
-
-        match error:
-            case HandshakeRefused(status=status, body=body):
-                return self._server.refusal(status, body)
-            case WebSocketClosed():
+            case WebSocketClosed() if is_first:
                 return BackendError(self._reason(error), code="closed")
             case _:
-                return error
+                return None
 
     def _reason(self, error: "WebSocketClosed | OstlerError") -> str:
         text = self._last_error.message if self._last_error else str(error)

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from ostler.core.errors import JournalError, OstlerError, UsageError
+from ostler.core.errors import JournalError, UsageError
 from ostler.core.events import TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Session, ToolRunner
@@ -320,6 +320,3 @@ class SessionHub:
         log.info("turn ended", extra={"session": self.id, "fields": fields})
         if ended.fault and ended.fault.code == "bug":
             log.error("the turn failed: %s", ended.fault, extra={"session": self.id})
-
-    def report_failure(self, error: OstlerError) -> None:
-        self.publish(ErrorMessage(self.id, error.fault.message, "turn_failed"))

@@ -77,7 +77,6 @@ def openapi_document() -> dict[str, Any]:
         kinds.values(), schema_hook=lambda _: {"description": "any value"}, ref_template="#/components/schemas/{name}"
     )
     schemas = dict(zip(kinds, found, strict=True))
-    other = [schemas[name] for name in ("chat", "pairing", "paired", "capabilities")]
     definitions["Error"] = {
         "type": "object",
         "required": ["error", "code"],
@@ -87,7 +86,7 @@ def openapi_document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Ostler server", "version": str(PROTOCOL_VERSION)},
         "security": [{"token": []}],
-        "paths": {**_session_paths(schemas), **_other_paths(*other)},
+        "paths": {**_session_paths(schemas), **_other_paths(schemas)},
         "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}, "schemas": definitions},
     }
 
@@ -135,11 +134,10 @@ def _session_paths(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _other_paths(
-    chat: dict[str, Any], pairing: dict[str, Any], paired: dict[str, Any], capabilities: dict[str, Any]
-) -> dict[str, Any]:
-    legacy = _operation("chat", "A plain chat", "200", {}, chat, kind=EVENTS)
-    pair = _operation("pair", "Exchange a pairing code for a token", "200", paired, pairing)
+def _other_paths(schema: dict[str, Any]) -> dict[str, Any]:
+    capabilities = schema["capabilities"]
+    legacy = _operation("chat", "A plain chat", "200", {}, schema["chat"], kind=EVENTS)
+    pair = _operation("pair", "Exchange a pairing code for a token", "200", schema["paired"], schema["pairing"])
     health = _operation("health", "Whether the process runs", "200", _STATUS)
     ready = _operation("ready", "Whether it accepts work", "200", _STATUS)
     unready = {"anyOf": [_STATUS, _ERROR]}  # the second one if not even the token could be checked

@@ -14,6 +14,7 @@ from ostler.core.display import Display, DisplayText
 from ostler.core.errors import ToolError
 from ostler.core.events import ToolProgress, ToolsChanged, ToolStarted
 from ostler.core.protocols import BackendContext, ToolRunner
+from ostler.core.session_view import find_start
 from ostler.core.tools import CALLS_THAT_CANNOT_RUN, NO_CHECKS, FoundChecks, ToolCall, ToolResult, ToolSpec
 from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.host_link import HostLink
@@ -108,7 +109,7 @@ class RemoteTools:
     async def _forward(self, call: ToolCall, context: BackendContext) -> ToolResult:
         """Run a call on the host, or return why it did not run."""
         try:
-            was_started = _was_started(call.id, context)
+            was_started = find_start(context.records(), call.id) is not None
             effects = was_started or self._check(call).effects
             if not await self._link.wait_connected():
                 reason = f"{self._host_name()} was not connected for {self._config.host_wait:g} seconds"
@@ -229,19 +230,6 @@ def _read_checks(data: Any) -> FoundChecks:
         return NO_CHECKS
     commands = [command for command in found.commands if 0 < len(command) <= MAX_CHECK_LENGTH]
     return FoundChecks(tuple(commands[:MAX_CHECKS]), min(max(found.seconds, 1.0), 3600.0))
-
-
-def _was_started(call_id: str, context: BackendContext) -> bool:
-    """Return whether an earlier process has started this call in the turn that runs now."""
-    records = context.records()
-    for index in reversed(range(len(records))):
-        kind = records.type_at(index)
-        if kind == "turn_started":
-            return False
-        event = records[index].event if kind == "tool_started" else None
-        if isinstance(event, ToolStarted) and event.call_id == call_id:
-            return True
-    return False
 
 
 def _unknown_result(call_id: str, reason: str, *, may_have_run: bool = True) -> ToolResult:

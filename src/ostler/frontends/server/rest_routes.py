@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from typing import Annotated, Any
 
 import msgspec
@@ -87,7 +86,6 @@ class RestRoutes:
 
     def __init__(self, hubs: SessionHubs) -> None:
         self._hubs = hubs
-        self._started = time.time()
 
     async def create(self, request: Request) -> Response:
         body = await read_json(request, NewSession, MAX_BODY)
