@@ -4,11 +4,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from ostler.core.errors import BackendError, OstlerError, ToolError
+from ostler.core.events import ServerStateChanged
 from ostler.mcp.client import Ask, McpClient
 from ostler.mcp.connection import Connect, ConnectionHandler, LoginNeeded, OnProgress, ServerGone
 from ostler.mcp.server_entry import ServerEntry
@@ -26,21 +27,11 @@ from ostler.wire.mcp import (
     ServerTool,
 )
 
-ServerState = Literal["stopped", "starting", "ready", "failed", "disabled"]
 MAX_TOOLS = 128
 MAX_FAILURES = 3
 MAX_ERROR = 500
 MIN_REFRESH_PAUSE, MAX_REFRESH_PAUSE = 0.2, 60.0  # seconds between two lists of a server that announces changes
 MAX_INSTRUCTIONS = 2000
-
-
-class ServerStatus(msgspec.Struct, frozen=True):
-    """The state of a server, for people. `detail` is the error, or what is known about the server."""
-
-    name: str
-    state: ServerState
-    detail: str = ""
-    tools: int = 0
 
 
 class McpServer:
@@ -103,16 +94,17 @@ class McpServer:
     # -- state ---------------------------------------------------------------------------------------------------
 
     @property
-    def status(self) -> ServerStatus:
+    def status(self) -> ServerStateChanged:
+        """The state of the server. `detail` is the error, or what is known about the server."""
         name, count = self.entry.name, len(self.tools)
         if not self._enabled:
-            return ServerStatus(name, "disabled")
+            return ServerStateChanged(name, "disabled")
         if self._starting:
-            return ServerStatus(name, "starting", "", count)
+            return ServerStateChanged(name, "starting", "", count)
         if self._client and not (closed := self._client.connection.closed):
-            return ServerStatus(name, "ready", self._describe(), count)
+            return ServerStateChanged(name, "ready", self._describe(), count)
         error = self._error or (shorten(closed) if self._client else "")
-        return ServerStatus(name, "failed" if error else "stopped", error, count)
+        return ServerStateChanged(name, "failed" if error else "stopped", error, count)
 
     @property
     def is_usable(self) -> bool:

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from ostler.core.errors import BackendError, ToolError
 from ostler.core.events import ServerStateChanged
 from ostler.core.permission import Question, QuestionReply
@@ -11,7 +13,7 @@ from ostler.core.protocols import BackendContext, Tool
 from ostler.mcp.approved_tools import ApprovedTools
 from ostler.mcp.prompts import ServerPrompts
 from ostler.mcp.resources import READ_TOOL, McpReadTool, ServerResources
-from ostler.mcp.server import McpServer, ServerStatus
+from ostler.mcp.server import McpServer
 from ostler.mcp.tool import McpTool
 from ostler.mcp.tool_names import server_prefixes, tool_names
 from ostler.mcp.tool_search import list_cost, server_summary
@@ -98,7 +100,7 @@ class McpToolSource:
             }
         return self._summaries
 
-    def statuses(self) -> list[ServerStatus]:
+    def statuses(self) -> list[ServerStateChanged]:
         return [server.status for server in self._servers.values()]
 
     @property
@@ -179,7 +181,6 @@ class McpToolSource:
 def _state(server: McpServer) -> ServerStateChanged:
     """Return the current state of a server; a failure says where its error output is."""
     status = server.status
-    detail = status.detail
     if status.state == "failed" and server.entry.command and not server.entry.problem:
-        detail = f"{detail}; see `ostler mcp logs {status.name}`"
-    return ServerStateChanged(status.name, status.state, detail, status.tools)
+        return msgspec.structs.replace(status, detail=f"{status.detail}; see `ostler mcp logs {status.name}`")
+    return status
