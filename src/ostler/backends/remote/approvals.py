@@ -24,31 +24,6 @@ MAX_FEEDBACK = 2000
 MAX_OPEN = 8
 
 
-class SharedApprovals:
-    """The requests of this machine, if it is the tool host, and those of others."""
-
-    def __init__(self, host: "HostRequests", others: "OtherRequests") -> None:
-        self.host = host
-        self._others = others
-
-    def on_message(self, frame: ApprovalRequest | ApprovalAnswer | ApprovalResolved) -> None:
-        match frame:
-            case ApprovalRequest():
-                self._others.on_request(frame)
-            case ApprovalAnswer():
-                self.host.answer(frame)
-            case ApprovalResolved(ask_id):
-                self._others.on_resolved(ask_id)
-
-    def on_connected(self) -> None:
-        self._others.on_connected()
-        self.host.repeat()
-
-    def close(self) -> None:
-        self._others.close()
-        self.host.close()
-
-
 class HostRequests:
     """Tells the other clients about the open requests of this machine, and takes answers if its user agreed to that.
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
-from ostler.backends.remote.approvals import HostRequests, OtherRequests, SharedApprovals
+from ostler.backends.remote.approvals import HostRequests, OtherRequests
 from ostler.backends.remote.host_calls import HostCalls
 from ostler.backends.remote.log_position import LogPosition, show_missing
 from ostler.backends.remote.plan import RemotePlan
@@ -80,7 +80,8 @@ class RemoteBackend:
         self._info: RemoteInfo
         self._role: ToolRole
         self._changes: ChangeRequests
-        self._approvals: SharedApprovals
+        self._host_requests: HostRequests
+        self._other_requests: OtherRequests
         self._waiting: WaitingMessages
         self._stream: ServerStream
 
@@ -92,8 +93,9 @@ class RemoteBackend:
         self._position = LogPosition(context, start.session_id)
         try:
             self._capabilities = await self._server.capabilities()
-            chosen = await choose_session(self._server, self._plan, self._position, self._root, self._model)
-            session_id, self._model, self._resumes = chosen.id, chosen.model, chosen.resumes
+            session_id, self._model, self._resumes = await choose_session(
+                self._server, self._plan, self._position, self._root, self._model
+            )
             await restore_texts(self._server, self._plan, self._position)
             host = HostInfo(start.session_id, self._plan.host_name)  # only this session has the record of its calls
             self._role = ToolRole(self._plan, host, self._capabilities.session_tools, self._report)
@@ -108,8 +110,8 @@ class RemoteBackend:
             self._interrupted = follow_interrupted(self._position, self._turns, self._calls)
             self._changes = ChangeRequests(session_id, stream.send)
             self._waiting = WaitingMessages(session_id, stream.send, self._make_message)
-            others = OtherRequests(session_id, stream.send, context.ask, self._report)
-            self._approvals = SharedApprovals(HostRequests(self._send_as_host, self._calls.ran_here), others)
+            self._host_requests = HostRequests(self._send_as_host, self._calls.ran_here)
+            self._other_requests = OtherRequests(session_id, stream.send, context.ask, self._report)
             await stream.start()
         except BaseException:
             await self._server.aclose()
@@ -176,13 +178,14 @@ class RemoteBackend:
 
     async def aclose(self) -> None:
         await self._calls.end_turn()
-        self._approvals.close()
+        self._other_requests.close()
+        self._host_requests.close()
         await self._stream.aclose()
         await self._server.aclose()
 
     def share_requests(self, session: Session) -> None:
         """Tell the other clients of the session on the server about the open requests here; called after `open`."""
-        self._approvals.host.follow(session, others_may_answer=self._plan.others_may_answer)
+        self._host_requests.follow(session, others_may_answer=self._plan.others_may_answer)
 
     # -- listener of the stream ------------------------------------------------------------------------------------
 
@@ -203,7 +206,8 @@ class RemoteBackend:
         if turn and turn.unsent:
             self._stream.send(turn.unsent)
         self._waiting.on_connected(resumed=created.resumed)
-        self._approvals.on_connected()
+        self._other_requests.on_connected()
+        self._host_requests.repeat()
         self._send_cancels()
 
     def on_host_taken(self) -> bool:
@@ -234,8 +238,12 @@ class RemoteBackend:
                 self._changes.on_result(frame)
             case ErrorMessage():
                 self._on_error(frame)
-            case ApprovalRequest() | ApprovalAnswer() | ApprovalResolved():
-                self._approvals.on_message(frame)
+            case ApprovalRequest():
+                self._other_requests.on_request(frame)
+            case ApprovalAnswer():
+                self._host_requests.answer(frame)
+            case ApprovalResolved(ask_id):
+                self._other_requests.on_resolved(ask_id)
             case HostStatus():
                 self._role.on_status(frame)
                 self._info.report()

@@ -2,8 +2,6 @@
 
 import os
 
-import msgspec
-
 from ostler.backends.remote.host_calls import HostCalls
 from ostler.backends.remote.log_position import LogPosition
 from ostler.backends.remote.plan import RemotePlan
@@ -15,27 +13,22 @@ from ostler.wire.client_frames import UserMessageFrame
 from ostler.wire.frames_shared import SessionSnapshot
 
 
-class ChosenSession(msgspec.Struct, frozen=True):
-    """A session of the server. With `resumes` its log is continued."""
-
-    id: str
-    model: str
-    resumes: bool = True
-
-
 async def choose_session(
     server: RemoteServer, plan: RemotePlan, position: LogPosition, root: str, model: str
-) -> ChosenSession:
-    """Return the session of the journal, a copy of it, the named one, or a new one. Raises `BackendError`."""
+) -> tuple[str, str, bool]:
+    """Return the session of the journal, a copy of it, the named one, or a new one. Raises `BackendError`.
+
+    With its id come its model and whether its log is continued.
+    """
     if position.is_copied:
         copy = await server.fork(position.session_id, position.seq)
         position.begin(copy.session_id, copy.epoch, position.seq)
     if not position.session_id and plan.session_id:
         position.session_id = plan.session_id  # with an empty epoch: the server sends the conversation so far
     if position.session_id:
-        return ChosenSession(position.session_id, model)
+        return position.session_id, model, True
     created = await server.create(root, model, plan.version)
-    return ChosenSession(created.session_id, created.model or model, resumes=False)
+    return created.session_id, created.model or model, False
 
 
 async def restore_texts(server: RemoteServer, plan: RemotePlan, position: LogPosition) -> None:

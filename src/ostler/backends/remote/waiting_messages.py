@@ -40,9 +40,6 @@ class WaitingMessages:
         self._messages: dict[str, WaitingMessage] = {}
         self._asks_queue = False
 
-    def __contains__(self, message_id: object) -> bool:
-        return message_id in self._messages
-
     async def set(self, prompts: Sequence[Prompt], withdrawn: Sequence[str] = ()) -> bool:
         """Make these the prompts of this side that wait, and withdraw those of other clients with the given ids.
 
