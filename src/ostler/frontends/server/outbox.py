@@ -53,9 +53,6 @@ class Outbox:
         self._space.set()
         self.closed = False
 
-    def __len__(self) -> int:
-        return len(self._items)
-
     @property
     def overflowed(self) -> bool:
         """Whether so much waits that the client must be closed."""
