@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ostler.core.errors import UsageError
-from ostler.core.permission import Rule
+from ostler.core.permission import PolicyAction, Rule
 from ostler.policy.permission_rules import parse_flag, parse_rules
 from ostler.policy.presets import BASELINE, BASELINE_READING_ANYWHERE, WRITE_FLAG, YOLO_FLAG
 from ostler.policy.verdict import Policy
@@ -76,13 +76,12 @@ def acp_policy(
 
     Writes outside the workspace and dangerous calls are denied by the danger check, even if a rule allows them.
     """
+    action: PolicyAction = "allow" if write or yolo else "deny"
+    source = "--write" if write or yolo else "without --write"
     return Policy(
         rules=(
             Rule("*", "*", "allow", "acp run"),
-            *(
-                Rule(key, "*", "allow" if write or yolo else "deny", _write_source(write or yolo))
-                for key in _WRITE_KEYS
-            ),
+            *(Rule(key, "*", action, source) for key in _WRITE_KEYS),
             Rule("external_directory", "*", "allow" if yolo else "deny", "--yolo" if yolo else "without --yolo"),
             *(Rule("external_directory", f"{folder}/*", "allow", "--add-dir") for folder in directories),
             *_read_rules(policy_file),
@@ -91,10 +90,6 @@ def acp_policy(
         interactive=False,
         allow_unknown_programs=True,
     )
-
-
-def _write_source(write: bool) -> str:
-    return "--write" if write else "without --write"
 
 
 def _read_rules(policy_file: str) -> tuple[Rule, ...]:

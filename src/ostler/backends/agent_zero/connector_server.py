@@ -180,19 +180,16 @@ class ConnectorServer:
                 return await open_connector_socket(self._dialer, self._path, self._headers(), on_event)
             except HandshakeRefused as error:
                 if not may_log_in or error.status not in (401, 403):
-                    raise self._socket_error(error) from None
+                    raise BackendError(
+                        f"{self.address} refused the WebSocket {self._path}{SOCKET_ROUTE} (HTTP {error.status})",
+                        code=NO_SOCKET,
+                        hint="a proxy in between must forward this path with the headers Host, Origin and Upgrade",
+                    ) from None
             await self.log_in()
         raise AssertionError("unreachable")
 
     async def aclose(self) -> None:
         await self._http.aclose()
-
-    def _socket_error(self, error: HandshakeRefused) -> BackendError:
-        return BackendError(
-            f"{self.address} refused the WebSocket {self._path}{SOCKET_ROUTE} (HTTP {error.status})",
-            code=NO_SOCKET,
-            hint="a proxy in between must forward this path with the headers Host, Origin and Upgrade",
-        )
 
     async def _fetch(self, path: str, body: bytes, content_type: str, seconds: float = _SECONDS) -> HttpDocument:
         headers = [("content-type", content_type), ("accept", "application/json"), *self._headers()]
