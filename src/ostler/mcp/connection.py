@@ -1,8 +1,7 @@
 """The connection to a server, as the client uses it; over pipes or HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -107,22 +106,17 @@ def _number(value: Any) -> float | None:
 
 
 class ResettableTimeout:
-    """A time limit that can be restarted, up to a maximum for the whole request."""
+    """A time limit for the block with its `scope`, which can be restarted up to a maximum for the whole request."""
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
-        self._scope = asyncio.timeout(seconds)
+        self.scope = asyncio.timeout(seconds)
         self._end = asyncio.get_running_loop().time() + MAX_CALL_SECONDS
 
     def restart(self) -> None:
-        if self._seconds is not None and not self._scope.expired():
+        if self._seconds is not None and not self.scope.expired():
             now = asyncio.get_running_loop().time()
-            self._scope.reschedule(min(now + self._seconds, self._end))
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        async with self._scope:
-            yield
+            self.scope.reschedule(min(now + self._seconds, self._end))
 
 
 def login_needed(entry: ServerEntry, challenge: Challenge) -> LoginNeeded:

@@ -131,7 +131,7 @@ class HttpConnection:
         limit = ResettableTimeout(timeout)
         exchange = _Exchange(request_id, limit, on_progress)
         try:
-            async with limit.running():
+            async with limit.scope:
                 result = await self._post(frame, method, params, exchange)
         except asyncio.CancelledError:
             self._cancel(request_id)

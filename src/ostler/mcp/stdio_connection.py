@@ -80,7 +80,7 @@ class StdioConnection:
         self._progress[token] = (limit, on_progress)
         meta = {**params.get(META, {}), "progressToken": token}
         try:
-            async with limit.running():
+            async with limit.scope:
                 return await self._program.request(
                     method,
                     {**params, META: meta},

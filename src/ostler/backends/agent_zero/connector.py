@@ -89,10 +89,7 @@ class ConnectorTransport:
 
     # -- turns -----------------------------------------------------------------------------------------------------
 
-    async def run(self, message: ZeroMessage) -> None:
-        await self._run(message)
-
-    async def _run(self, message: ZeroMessage | None) -> None:
+    async def run(self, message: ZeroMessage | None) -> None:
         """Send a message, or let the agent go on, and show what happens until the server reports the end."""
         self._begin_turn()
         self._is_interrupted, self._operation_count = False, 0
@@ -423,7 +420,7 @@ class ConnectorTransport:
         if not self._context_id:
             return "there is no conversation on the server yet"
         if name == NUDGE:
-            await self._run(None)
+            await self.run(None)
             return "Agent Zero went on and has finished"
         message = await self._controls.run(name, self._context_id)
         if name in ("reset", "terminate"):
