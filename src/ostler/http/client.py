@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -197,15 +197,13 @@ class HttpResponse:
     async def read_rest(self, limit: int, timeout: float) -> bytes:
         """Return the rest of the content within limit and timeout. After a full read the connection is reused."""
         parts: list[bytes] = []
-        try:
+        with suppress(TimeoutError, BackendError):
             async with asyncio.timeout(timeout), aclosing(self.iter_data()) as reads:
                 async for data in reads:
                     parts.append(data)
                     limit -= len(data)
                     if limit < 0:
                         break
-        except (TimeoutError, BackendError):
-            pass
         self.close()
         return b"".join(parts)
 

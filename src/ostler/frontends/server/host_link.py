@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -133,16 +134,16 @@ class HostLink:
         """Wait for a host. Return False if none is connected within the limit."""
         if self.connection:
             return True
-        deadline = time.monotonic() + self._host_wait
         self.waiting += 1
         self._publish(self.status())
         try:
-            while not self.connection:
-                if not await self._wait_change(deadline):
-                    return False
-            return True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._host_wait):
+                    while not self.connection:
+                        await self._changed.wait()
         finally:
             self.waiting -= 1
+        return self.connection is not None
 
     async def run(self, call: ToolCall, trace_id: str, timeout: float) -> ToolResultMessage | str:
         """Give a call to the host and return its result, or why there is none."""
@@ -205,13 +206,6 @@ class HostLink:
             finally:
                 changed.cancel()
         return call.result.result()
-
-    async def _wait_change(self, deadline: float) -> bool:
-        try:
-            await asyncio.wait_for(self._changed.wait(), deadline - time.monotonic())
-        except TimeoutError:
-            return False
-        return True
 
     def _notify_change(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
