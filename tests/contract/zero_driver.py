@@ -7,8 +7,7 @@ from tests.backends.agent_zero.connector_double import ConnectorDouble
 
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
 from ostler.backends.agent_zero.connector_probe import probe_connector
-from ostler.backends.agent_zero.connector_server import ConnectorServer
-from ostler.backends.agent_zero.connector_settings import ConnectorSettings
+from ostler.backends.agent_zero.connector_server import ConnectorServer, ConnectorSettings
 from ostler.backends.agent_zero.message_api import MessageApiSettings, MessageApiTransport
 from ostler.backends.agent_zero.server import ZeroServer, parse_server_url
 from ostler.testing.fake_tool import FakeTool

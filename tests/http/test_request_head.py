@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostler.http.request_head import request_head
+from ostler.http.client import request_head
 
 HEADERS = [("host", "a.example:8080"), ("authorization", "Bearer sk-1 2"), ("x-empty", ""), ("content-length", "0")]
 

@@ -12,8 +12,8 @@ from ostler.core.events import QuestionAsked
 from ostler.core.permission import QuestionReply
 from ostler.core.tools import ToolSpec
 from ostler.interaction.question_form import QuestionForm
+from ostler.mcp.client import answer_request, answer_requests, answer_urls
 from ostler.mcp.connection import read_progress
-from ostler.mcp.elicitation import answer_request, answer_requests, answer_urls
 from ostler.mcp.tool_results import convert_result
 from ostler.mcp.tool_schema import clean_schema
 from ostler.tools.base_tool import describe_parameters

@@ -8,8 +8,8 @@ from tests.tiers import amount
 
 from ostler.core.errors import ToolError
 from ostler.core.permission import QuestionReply
+from ostler.mcp.client import answer_request
 from ostler.mcp.connection import ServerGone
-from ostler.mcp.elicitation import answer_request
 
 pytestmark = pytest.mark.req("MC-2", "MC-3")
 

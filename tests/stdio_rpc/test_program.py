@@ -43,7 +43,8 @@ async def test_output_that_cannot_be_saved_ends_the_connection(ends):
     program = FakeProgram(UPDATE if ends else UPDATE + b"\n")
     if ends:
         program.stdout.feed_eof()
-    process = RpcProgram(Launch("echo", (), {}, ".", "echo"), program)
+    process = RpcProgram(Launch("echo", (), {}, ".", "echo"))
+    process._program = program
     process.peer = JsonRpcPeer(lambda line: None, FailingHandler())
     process._reader_task = asyncio.ensure_future(process.read())
     with pytest.raises(BackendError, match=r"could not be saved|closed its output"):

@@ -1,13 +1,18 @@
-"""Builds a session's policy from settings and flags."""
+"""Builds the policy of a session, and that of `ostler acp run`, from settings and flags."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from ostler.core.permission import Rule
-from ostler.policy.permission_rules import parse_flag
+from ostler.core.errors import UsageError
+from ostler.core.permission import PolicyAction, Rule
+from ostler.policy.permission_rules import parse_flag, parse_rules
 from ostler.policy.presets import BASELINE, BASELINE_READING_ANYWHERE, WRITE_FLAG, YOLO_FLAG
 from ostler.policy.verdict import Policy
+from ostler.settings.config_files import read_config
 from ostler.settings.effective import Settings
 from ostler.settings.run_options import RunOptions
+
+_WRITE_KEYS = ("edit", "patch", "delete", "write")
 
 
 def make_policy(
@@ -62,3 +67,40 @@ def mcp_prefixes(settings: Settings) -> tuple[str, ...]:
     from ostler.mcp.tool_names import server_prefixes
 
     return tuple(server_prefixes(list(settings.config.mcp)).values())
+
+
+def acp_policy(
+    settings: Settings, *, write: bool, yolo: bool, directories: Sequence[str] = (), policy_file: str = ""
+) -> Policy:
+    """Return a policy that allows everything except edits without --write and outside paths without --yolo.
+
+    Writes outside the workspace and dangerous calls are denied by the danger check, even if a rule allows them.
+    """
+    action: PolicyAction = "allow" if write or yolo else "deny"
+    source = "--write" if write or yolo else "without --write"
+    return Policy(
+        rules=(
+            Rule("*", "*", "allow", "acp run"),
+            *(Rule(key, "*", action, source) for key in _WRITE_KEYS),
+            Rule("external_directory", "*", "allow" if yolo else "deny", "--yolo" if yolo else "without --yolo"),
+            *(Rule("external_directory", f"{folder}/*", "allow", "--add-dir") for folder in directories),
+            *_read_rules(policy_file),
+        ),
+        restrictions=(tuple(settings.restricting_rules()),),
+        interactive=False,
+        allow_unknown_programs=True,
+    )
+
+
+def _read_rules(policy_file: str) -> tuple[Rule, ...]:
+    """Read a file with rules in the form of the `permission` setting. Raises `UsageError`."""
+    if not policy_file:
+        return ()
+    document = read_config(Path(policy_file))
+    if document is None:
+        raise UsageError(f"policy file {policy_file} not found")
+    value = document.value
+    value = value.get("permission", value) if isinstance(value, dict) else value
+    if not isinstance(value, (dict, str)):
+        raise UsageError(f"no rules in policy file {policy_file}", hint='write them as {"bash": {"git *": "allow"}}')
+    return tuple(parse_rules(value, f"--policy {policy_file}"))

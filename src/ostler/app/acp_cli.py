@@ -6,13 +6,12 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from ostler import __version__
-from ostler.access.acp_policy import acp_policy
+from ostler.access.session_policy import acp_policy
 from ostler.app.acp_backend import AcpParts, OfferedServices
 from ostler.app.composition import compose, with_hooks
 from ostler.app.project import Project
-from ostler.backends.acp.agent_client import AcpAgentClient
+from ostler.backends.acp.agent_client import AcpAgentClient, connect_agent
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
-from ostler.backends.acp.connection import connect_agent
 from ostler.core.errors import UsageError
 from ostler.frontends.acp_cli.flags import AcpFlags
 from ostler.frontends.acp_cli.run import AcpCliRun

@@ -15,8 +15,7 @@ from ostler.app.project import Project
 from ostler.app.tool_host import builtin_tools
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
 from ostler.backends.agent_zero.connector_probe import probe_connector
-from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer
-from ostler.backends.agent_zero.connector_settings import ConnectorSettings
+from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer, ConnectorSettings
 from ostler.backends.agent_zero.local_calls import MAX_CALLS
 from ostler.backends.agent_zero.message_api import MessageApiSettings, MessageApiTransport
 from ostler.backends.agent_zero.server import ZeroServer, parse_server_url

@@ -42,7 +42,7 @@ async def _log_in(text: str, allow_plain: bool) -> str:
     from ostler.credentials.server_login import find_server, log_in
     from ostler.credentials.server_logins import ServerLogins
     from ostler.credentials.store import open_credentials
-    from ostler.http.server_address import parse_server, server_url
+    from ostler.http.url import parse_server, server_url
     from ostler.text.sanitise import sanitise
 
     logins, url, _, _ = ServerLogins(open_credentials()), *text.partition("/api/agent/sessions/")

@@ -105,7 +105,7 @@ def _issue(args: argparse.Namespace) -> int:
 def _pair(args: argparse.Namespace) -> int:
     from ostler.app.server_storage import open_accounts, read_address
     from ostler.frontends.server.listening import certificate_fingerprint
-    from ostler.http.server_address import parse_server, server_url
+    from ostler.http.url import parse_server, server_url
     from ostler.settings.schema_services import ServerConfig
     from ostler.wire.pairing import PairingLine
 

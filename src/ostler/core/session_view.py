@@ -3,7 +3,15 @@
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from ostler.core.events import Envelope, Event, PermissionAsked, QuestionAsked, ServerStateChanged, TurnStarted
+from ostler.core.events import (
+    Envelope,
+    Event,
+    PermissionAsked,
+    QuestionAsked,
+    ServerStateChanged,
+    ToolStarted,
+    TurnStarted,
+)
 from ostler.core.permission import Rule
 from ostler.core.tools import Todo, ToolResult
 
@@ -69,6 +77,18 @@ class Records(Protocol):
 
     def result_seq(self, call_id: str) -> int | None:
         """Return the number of the record with a call's result, also if it was reverted."""
+
+
+def find_start(records: Records, call_id: str) -> ToolStarted | None:
+    """Return the start of a call in the latest turn, or None if it was not started there."""
+    for index in reversed(range(len(records))):
+        kind = records.type_at(index)
+        if kind == "turn_started":
+            return None
+        event = records[index].event if kind == "tool_started" else None
+        if isinstance(event, ToolStarted) and event.call_id == call_id:
+            return event
+    return None
 
 
 def latest_event(records: Records, event_type: str) -> Event | None:

@@ -12,9 +12,8 @@ from ostler.credentials.server_logins import ServerLogin, ServerLogins
 from ostler.http.client import HttpClient, HttpDocument
 from ostler.http.dialer import Dialer
 from ostler.http.proxy import proxy_for
-from ostler.http.server_address import parse_server, server_url
 from ostler.http.tls import TlsFiles
-from ostler.http.url import ServerOrigin
+from ostler.http.url import ServerOrigin, parse_server, server_url
 from ostler.wire.pairing import (
     PAIR_PATH,
     TOKEN_PATH,
@@ -101,7 +100,7 @@ def _find_url(name: str, urls: Sequence[str]) -> str:
 async def open_server(text: str, logins: ServerLogins, env: Mapping[str, str]) -> KnownServer:
     """Return the server of `find_server`, or of a pairing line, which is used up and becomes a stored login."""
     if "#" in text and parse_pairing_line(text).code:
-        return (await log_in(text, logins, env, _no_secret))[0]
+        return (await log_in(text, logins, env, lambda url: ""))[0]
     return find_server(text, logins, env)
 
 
@@ -201,7 +200,3 @@ def _check_plain(origin: ServerOrigin, *, allow_plain: bool) -> None:
             f"{server_url(origin)} would get the token unencrypted",
             hint="use https://, or log in with --allow-plain if the network is trusted",
         )
-
-
-def _no_secret(url: str) -> str:
-    return ""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,8 @@ import msgspec
 
 from ostler.core.errors import BackendError, UsageError
 from ostler.http.body import FramingError, HttpBody, make_body
-from ostler.http.request_head import request_head
 from ostler.http.socket_connection import SocketConnection
-from ostler.http.url import ServerOrigin
+from ostler.text.lazy_regex import lazy_regex
 
 if TYPE_CHECKING:
     import h11
@@ -24,6 +23,18 @@ _MAX_HEAD = 65_536
 _MAX_IDLE_SECONDS = 60.0
 
 Headers = Sequence[tuple[str, str]]
+_TOKEN = r"[-!#$%&'*+.^_`|~0-9a-zA-Z]+"
+_LINE = lazy_regex(rf"{_TOKEN} [\x21-\x7e]+ HTTP/1\.1")
+# As in RFC 9110, but only ASCII: servers disagree on the meaning of other bytes.
+_FIELD = lazy_regex(rf"{_TOKEN}: (?:[\x21-\x7e]+(?:[ \t]+[\x21-\x7e]+)*)?")
+
+
+def request_head(method: str, target: str, headers: Sequence[tuple[str, str]]) -> bytes:
+    """Return the head, up to the empty line. Raises `ValueError`, without the value, if a character is forbidden."""
+    line, fields = f"{method} {target} HTTP/1.1", [f"{name}: {value}" for name, value in headers]
+    if not _LINE.fullmatch(line) or not all(map(_FIELD.fullmatch, fields)):
+        raise ValueError("a character that HTTP forbids")
+    return "\r\n".join((line, *fields, "", "")).encode("ascii")
 
 
 class HttpDocument(msgspec.Struct, frozen=True):
@@ -40,18 +51,10 @@ class HttpClient:
     def __init__(self, dialer: "Dialer") -> None:
         """`on_sent` can be replaced by a callback; it is called after each request."""
         self.on_sent: Callable[[], None] = lambda: None
-        self._dialer = dialer
+        self.dialer = dialer
+        self.origin = dialer.origin
         self._idle_connection: SocketConnection | None = None
         self._idle_since = 0.0
-
-    @property
-    def origin(self) -> ServerOrigin:
-        return self._dialer.origin
-
-    @property
-    def address_setting(self) -> str:
-        """What the user calls the setting with the server's address."""
-        return self._dialer.setting
 
     async def send(
         self, method: str, target: str, headers: Headers = (), body: bytes = b"", *, repeatable: bool = True
@@ -63,7 +66,7 @@ class HttpClient:
         """
         data = self._encode_request(method, target, headers, body)
         idle = self._take_idle() if repeatable else None
-        response = HttpResponse(self, data, idle or await self._dialer.connect(), reused=idle is not None)
+        response = HttpResponse(self, data, idle or await self.dialer.connect(), reused=idle is not None)
         self.on_sent()
         return response
 
@@ -85,14 +88,6 @@ class HttpClient:
                 return await response.read_document(limit)
         except TimeoutError:
             raise BackendError(f"{self.origin.address} did not answer within {timeout:g} s", code="timeout") from None
-
-    async def connect(self) -> SocketConnection:
-        """Open a new connection, to replace an idle one that the server had closed."""
-        return await self._dialer.connect()
-
-    def early_close_error(self, error: OSError | None) -> BackendError | None:
-        """Return why a connection may have been closed before any response, if that is known."""
-        return self._dialer.early_close_error(error)
 
     def release(self, connection: SocketConnection) -> None:
         """Make a connection available again after its response was read to the end."""
@@ -119,7 +114,7 @@ class HttpClient:
         return None
 
     def _encode_request(self, method: str, target: str, headers: Headers, body: bytes) -> bytes:
-        target, proxy_headers = self._dialer.request_target(target)
+        target, proxy_headers = self.dialer.request_target(target)
         head = [("host", self.origin.authority), ("user-agent", "ostler"), ("accept-encoding", "identity")]
         length = [("content-length", str(len(body)))] if body or method == "POST" else []
         try:
@@ -202,15 +197,13 @@ class HttpResponse:
     async def read_rest(self, limit: int, timeout: float) -> bytes:
         """Return the rest of the content within limit and timeout. After a full read the connection is reused."""
         parts: list[bytes] = []
-        try:
+        with suppress(TimeoutError, BackendError):
             async with asyncio.timeout(timeout), aclosing(self.iter_data()) as reads:
                 async for data in reads:
                     parts.append(data)
                     limit -= len(data)
                     if limit < 0:
                         break
-        except (TimeoutError, BackendError):
-            pass
         self.close()
         return b"".join(parts)
 
@@ -282,10 +275,10 @@ class HttpResponse:
         if self._reused and not self._has_received:
             self._reused = False
             self._connection.abort()
-            self._connection = await self._client.connect()
+            self._connection = await self._client.dialer.connect()
             self._connection.write(self._request)
             return await self._receive_head(timeout)
-        early_close = None if self._has_received else self._client.early_close_error(broken)
+        early_close = None if self._has_received else self._client.dialer.early_close_error(broken)
         raise early_close or self._closed_error("before it answered")
 
     async def _read_body(self, body: HttpBody, tick: float | None) -> bytes | None:
@@ -322,11 +315,11 @@ class HttpResponse:
         self.close()
         hint = "try again, or check the server's log"
         if self._client.origin.scheme == "http" and not self._has_received:
-            hint = f"if it expects TLS, use https:// in {self._client.address_setting}; else {hint}"
+            hint = f"if it expects TLS, use https:// in {self._client.dialer.setting}; else {hint}"
         return BackendError(f"{self.server} closed the connection {when}", code="closed", hint=hint)
 
     def _malformed_error(self, what: str) -> BackendError:
         self.close()
         return BackendError(
-            f"{self.server} sent {what}", code="malformed", hint=f"check {self._client.address_setting} and its port"
+            f"{self.server} sent {what}", code="malformed", hint=f"check {self._client.dialer.setting} and its port"
         )

@@ -105,6 +105,25 @@ def _guess_scheme(host: str) -> str:
     return "http" if local else "https"
 
 
+def request_target(match: re.Match[str]) -> str:
+    """Return path and query of a matched URL for a request line."""
+    query = f"?{percent_encode(match['query'])}" if match["query"] else ""
+    return percent_encode(match["path"] or "/") + query
+
+
 def percent_encode(text: str) -> str:
     """Percent-encode the characters that are not allowed in a request line."""
     return "".join(c if "!" <= c <= "~" else "".join(f"%{b:02X}" for b in c.encode()) for c in text)
+
+
+def server_url(origin: ServerOrigin) -> str:
+    """Return the URL under which a server's login is stored."""
+    return f"{origin.scheme}://{origin.address}"
+
+
+def parse_server(text: str) -> ServerOrigin:
+    """Return the server of a URL without path, user and query. Raises `UsageError`."""
+    match = match_url(text)
+    if match is None or match["user"] or match["query"] is not None or (match["path"] or "/") != "/":
+        raise UsageError("the server's URL must be written as https://host:port", hint="it has no path and no token")
+    return origin_from_match(match)

@@ -71,12 +71,12 @@ class WebSocket:
         """Number of bytes that the peer has not accepted yet."""
         return self._connection.transport.get_write_buffer_size()
 
-    async def aclose(self, code: int = 1000) -> None:
+    async def aclose(self) -> None:
         """Close with a handshake; a peer that does not answer soon is disconnected."""
         from websockets.protocol import OPEN
 
         if self._protocol.state is OPEN:
-            self._protocol.send_close(code)
+            self._protocol.send_close(1000)
             self._flush()
             try:
                 async with asyncio.timeout(_CLOSE_SECONDS):

@@ -1,13 +1,13 @@
 """The connection to a server, as the client uses it; over pipes or HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
 
 from ostler.core.errors import BackendError
+from ostler.mcp.server_entry import ServerEntry
 
 MAX_CALL_SECONDS = 24 * 3600.0
 
@@ -106,19 +106,27 @@ def _number(value: Any) -> float | None:
 
 
 class ResettableTimeout:
-    """A time limit that can be restarted, up to a maximum for the whole request."""
+    """A time limit for the block with its `scope`, which can be restarted up to a maximum for the whole request."""
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
-        self._scope = asyncio.timeout(seconds)
+        self.scope = asyncio.timeout(seconds)
         self._end = asyncio.get_running_loop().time() + MAX_CALL_SECONDS
 
     def restart(self) -> None:
-        if self._seconds is not None and not self._scope.expired():
+        if self._seconds is not None and not self.scope.expired():
             now = asyncio.get_running_loop().time()
-            self._scope.reschedule(min(now + self._seconds, self._end))
+            self.scope.reschedule(min(now + self._seconds, self._end))
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        async with self._scope:
-            yield
+
+def login_needed(entry: ServerEntry, challenge: Challenge) -> LoginNeeded:
+    """Return the error for a refused request."""
+    token = f"store a token with `ostler mcp token {entry.name}`"
+    if entry.oauth:
+        more = " with more permissions" if challenge.error == "insufficient_scope" else ""
+        return LoginNeeded(f"needs login{more}: ostler mcp login {entry.name}", challenge, hint=f"or {token}")
+    if entry.has_authorization:
+        token = "check its Authorization header"
+    elif entry.is_passed_in:
+        token = "the program that passed it in must send its Authorization header"
+    return LoginNeeded("the server refused the request (HTTP 401)", challenge, hint=token)

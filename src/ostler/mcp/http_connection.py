@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ostler.core.errors import BackendError, UsageError
 from ostler.http.client import HttpClient, HttpResponse
 from ostler.http.dialer import Dialer
 from ostler.http.proxy import proxy_for
-from ostler.http.sse import SseSplitter
-from ostler.http.url import match_url, origin_from_match, percent_encode
+from ostler.http.sse import EventTooLongError, SseSplitter
+from ostler.http.url import match_url, origin_from_match, request_target
 from ostler.mcp.connection import (
     Challenge,
     Connection,
@@ -21,16 +21,16 @@ from ostler.mcp.connection import (
     ResettableTimeout,
     ServerGone,
     ServerTimeout,
+    login_needed,
     read_progress,
 )
-from ostler.mcp.http_messages import MAX_BODY_BYTES, decode_frames, iter_frames, read_frames
 from ostler.mcp.oauth_discovery import read_challenge
-from ostler.mcp.oauth_errors import login_needed
 from ostler.mcp.parameter_headers import Path, header_value, parameter_headers, read_header_paths
 from ostler.mcp.server_entry import ServerEntry
 from ostler.text.sanitise import sanitise
-from ostler.wire.jsonrpc import INTERNAL_ERROR, MCP_CANCEL, METHOD_NOT_FOUND, RpcError
-from ostler.wire.jsonrpc_lines import encode
+from ostler.text.secret_masker import MASK_MARKER
+from ostler.wire.jsonrpc import INTERNAL_ERROR, MCP_CANCEL, METHOD_NOT_FOUND, RpcError, parse_error
+from ostler.wire.jsonrpc_lines import InvalidJsonLine, decode, encode
 from ostler.wire.mcp import (
     CALL_TOOL,
     GET_PROMPT,
@@ -43,28 +43,67 @@ from ostler.wire.mcp import (
     VERSION_META,
 )
 
+if TYPE_CHECKING:
+    from ostler.mcp.oauth_access import RemoteAccess
+
 CLOSE_SECONDS = 2.0
 MAX_RESUMES = 1000  # of one answer; the time limit of the request applies to all of them
 MIN_PAUSE = 0.1  # seconds between two attempts to read the rest of an answer
 MAX_EVENT_ID = 1000
 MAX_LISTEN_PAUSE = 60.0  # seconds between two attempts to open the stream of messages
 _RESERVED_HEADERS = frozenset({"host", "content-length", "content-type", "accept", "transfer-encoding", "connection"})
+MAX_BODY_BYTES = 16 * 1024 * 1024
+MIN_SECRET = 8  # shorter texts are masked nowhere
 
 
-class Access(Protocol):
-    """The Authorization header for a server."""
+async def iter_frames(
+    response: HttpResponse, splitter: SseSplitter, secret: bytes = b""
+) -> AsyncIterator[dict[str, Any]]:
+    """Yield the frames of an event stream. Raises `BackendError`."""
+    try:
+        async for data in response.iter_data():
+            for event in splitter.feed(data):
+                if event.strip():
+                    for frame in decode_frames(_masked(event, secret)):
+                        yield frame
+    except EventTooLongError:
+        raise BackendError("the server sent an oversized event", code="protocol") from None
 
-    async def header(self) -> str: ...
 
-    async def renew(self, refused: str, challenge: Challenge) -> None:
-        """Get another header than the refused one. Raises `LoginNeeded` if there is none."""
+async def read_frames(response: HttpResponse, secret: bytes) -> list[dict[str, Any]]:
+    """Return the messages of a JSON body. Raises `BackendError`."""
+    parts: list[bytes] = []
+    size = 0
+    async for data in response.iter_data():
+        parts.append(data)
+        size += len(data)
+        if size > MAX_BODY_BYTES:
+            raise BackendError("the server's answer is too large", code="protocol")
+    return decode_frames(_masked(b"".join(parts), secret))
+
+
+def _masked(data: bytes, secret: bytes) -> bytes:
+    """Return an answer without the token that was sent: a server may repeat it, and models must not see it."""
+    return data.replace(secret, MASK_MARKER.encode()) if len(secret) >= MIN_SECRET else data
+
+
+def decode_frames(data: bytes) -> list[dict[str, Any]]:
+    """Return the messages in a body or an event; version 2025-03-26 allows several. Raises `BackendError`."""
+    try:
+        value = decode(data)
+    except InvalidJsonLine:
+        raise BackendError("the server's answer is not JSON", code="protocol") from None
+    frames = value if isinstance(value, list) else [value]
+    if not all(isinstance(frame, dict) for frame in frames):
+        raise BackendError("the server's answer is not an object", code="protocol")
+    return frames
 
 
 class HttpConnection:
     """A remote server. Each request has its own connection, so that none is sent twice by itself."""
 
     def __init__(
-        self, dialer: Dialer, target: str, entry: ServerEntry, handler: ConnectionHandler, access: Access | None
+        self, dialer: Dialer, target: str, entry: ServerEntry, handler: ConnectionHandler, access: "RemoteAccess | None"
     ) -> None:
         """`access` has the Authorization header; without it, that of the entry is used."""
         self.closed = ""
@@ -92,7 +131,7 @@ class HttpConnection:
         limit = ResettableTimeout(timeout)
         exchange = _Exchange(request_id, limit, on_progress)
         try:
-            async with limit.running():
+            async with limit.scope:
                 result = await self._post(frame, method, params, exchange)
         except asyncio.CancelledError:
             self._cancel(request_id)
@@ -136,12 +175,12 @@ class HttpConnection:
 
     async def _send_message(self, frame: Mapping[str, Any]) -> None:
         """Send a message that has no answer; a failure shows in the next request."""
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                async with self._open("POST", encode(frame), []) as response:
-                    await response.read_document(MAX_BODY_BYTES)
-        except (BackendError, TimeoutError):
-            return
+        await self._send("POST", encode(frame))
+
+    async def _send(self, method: str, body: bytes = b"") -> None:
+        with contextlib.suppress(BackendError, TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS), self._open(method, body, []) as response:
+                await response.read_document(MAX_BODY_BYTES)
 
     async def aclose(self) -> None:
         """End the session of a legacy server."""
@@ -151,12 +190,7 @@ class HttpConnection:
         if self._tasks:
             await asyncio.wait(self._tasks)
         if self._session_id:
-            try:
-                async with asyncio.timeout(CLOSE_SECONDS):
-                    async with self._open("DELETE", b"", []) as response:
-                        await response.read_document(MAX_BODY_BYTES)
-            except (BackendError, TimeoutError):
-                return
+            await self._send("DELETE")
 
     # -- exchange ------------------------------------------------------------------------------------------------
 
@@ -321,11 +355,7 @@ class HttpConnection:
             frames = decode_frames(body)
         frame = frames[0] if frames else {}
         if isinstance(frame.get("error"), dict):
-            error = frame["error"]
-            code = error.get("code")
-            return RpcError(
-                code if isinstance(code, int) else INTERNAL_ERROR, str(error.get("message"))[:500], error.get("data")
-            )
+            return parse_error(frame["error"])
         if 400 <= status < 500:
             return RpcError(INTERNAL_ERROR, f"HTTP {status} {sanitise(body[:200].decode('utf-8', 'replace')).strip()}")
         return BackendError(f"{self._name} answered with HTTP {status}", code="http")
@@ -361,13 +391,7 @@ class _Exchange:
         error = frame.get("error")
         if error is None:
             return frame.get("result")
-        error = error if isinstance(error, dict) else {"message": str(error)}
-        code, message = error.get("code"), error.get("message")
-        raise RpcError(
-            code if isinstance(code, int) else INTERNAL_ERROR,
-            message if isinstance(message, str) else "error without a message",
-            error.get("data"),
-        )
+        raise parse_error(error)
 
 
 def _metadata_headers(method: str, params: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -392,13 +416,12 @@ def _is_event_stream(response: HttpResponse) -> bool:
 
 
 async def connect_http(
-    entry: ServerEntry, handler: ConnectionHandler, environ: Mapping[str, str], access: Access | None = None
+    entry: ServerEntry, handler: ConnectionHandler, environ: Mapping[str, str], access: "RemoteAccess | None" = None
 ) -> Connection:
     """Return a connection to a remote server; it is first used by the first request. Raises `UsageError`."""
     parts = match_url(entry.url)
     if parts is None or parts["user"]:
         raise UsageError(f"the url of the MCP server {entry.name} is not a valid URL")
     origin = origin_from_match(parts)
-    target = percent_encode(parts["path"] or "/") + (f"?{percent_encode(parts['query'])}" if parts["query"] else "")
     dialer = Dialer(origin, proxy=proxy_for(origin, environ), setting=f"the url of the MCP server {entry.name}")
-    return HttpConnection(dialer, target, entry, handler, access)
+    return HttpConnection(dialer, request_target(parts), entry, handler, access)

@@ -10,10 +10,9 @@ import msgspec
 from ostler.core.credentials import CredentialName, CredentialStore
 from ostler.core.errors import BackendError
 from ostler.http.url import parse_origin
-from ostler.mcp.connection import Challenge
+from ostler.mcp.connection import Challenge, login_needed
 from ostler.mcp.oauth_discovery import normal_scope, server_identity
 from ostler.mcp.oauth_documents import make_documents
-from ostler.mcp.oauth_errors import login_needed
 from ostler.mcp.oauth_logins import Login, Logins, locked_login
 from ostler.mcp.oauth_tokens import refresh_tokens
 from ostler.mcp.server_entry import ServerEntry

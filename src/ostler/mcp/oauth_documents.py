@@ -10,7 +10,7 @@ from ostler.core.errors import BackendError, UsageError
 from ostler.http.client import HttpClient, HttpDocument
 from ostler.http.dialer import Dialer
 from ostler.http.proxy import proxy_for
-from ostler.http.url import match_url, origin_from_match, parse_origin, percent_encode
+from ostler.http.url import match_url, origin_from_match, parse_origin, request_target
 from ostler.mcp.server_entry import ServerEntry
 from ostler.text.sanitise import sanitise
 
@@ -41,10 +41,8 @@ class Documents:
 
     async def get(self, url: str) -> Any | None:
         """Return a JSON object, or None if there is none at this URL. Raises `BackendError`."""
-        found = await self._send("GET", url, [("accept", "application/json")], b"")
-        if found.status != 200:
-            return None
-        return _decode(url, found)
+        found = await self._send("GET", url, [], b"")
+        return _decode(url, found) if found.status == 200 else None
 
     async def post_form(self, url: str, fields: Mapping[str, str], headers: Headers = ()) -> Mapping[str, Any]:
         """Post a form and return the JSON object of the answer. Raises `BackendError`, with code `oauth_refused`."""
@@ -61,13 +59,11 @@ class Documents:
         parts = match_url(self.check(url))
         assert parts is not None
         origin = origin_from_match(parts)
-        target = percent_encode(parts["path"] or "/") + (f"?{percent_encode(parts['query'])}" if parts["query"] else "")
         client = HttpClient(Dialer(origin, proxy=proxy_for(origin, self._environ), setting="the url of the MCP server"))
-        accept = [] if any(name == "accept" for name, _ in headers) else [("accept", "application/json")]
+        headers = [("accept", "application/json"), *headers]
         try:
-            return await client.fetch(
-                method, target, [*accept, *headers], body, timeout=TIMEOUT_SECONDS, limit=MAX_DOCUMENT
-            )
+            target = request_target(parts)
+            return await client.fetch(method, target, headers, body, timeout=TIMEOUT_SECONDS, limit=MAX_DOCUMENT)
         except UsageError as error:
             raise BackendError(error.fault.message, code="oauth") from None
         finally:

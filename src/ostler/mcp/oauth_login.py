@@ -13,7 +13,6 @@ from ostler.core.errors import BackendError, UsageError
 from ostler.mcp.client import McpClient
 from ostler.mcp.connection import Challenge, ConnectionHandler, LoginNeeded
 from ostler.mcp.http_connection import connect_http
-from ostler.mcp.oauth_client import choose_client
 from ostler.mcp.oauth_discovery import (
     AuthorizationServer,
     ProtectedResource,
@@ -25,7 +24,7 @@ from ostler.mcp.oauth_discovery import (
 from ostler.mcp.oauth_documents import make_documents
 from ostler.mcp.oauth_logins import Login, Logins, locked_login
 from ostler.mcp.oauth_redirect import Expected, RedirectListener, listening, read_code, read_pasted
-from ostler.mcp.oauth_tokens import authenticate, client_of, request_tokens
+from ostler.mcp.oauth_tokens import authenticate, choose_client, request_tokens
 from ostler.mcp.server_entry import OAuthEntry, ServerEntry
 from ostler.wire.jsonrpc import RpcError
 
@@ -170,7 +169,7 @@ async def log_out(entry: ServerEntry, logins: Logins, lock_folder: Path, environ
         login = await asyncio.to_thread(logins.get, identity)
         found = await asyncio.to_thread(logins.delete, identity)
     if login and login.revocation_endpoint:
-        own, headers = authenticate(client_of(login))
+        own, headers = authenticate(login)
         fields = {"token": login.refresh_token or login.access_token, **own}
         with suppress(BackendError):  # the tokens are deleted here in any case
             await make_documents(entry, environ).post_form(login.revocation_endpoint, fields, headers)

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 import msgspec
 
 from ostler.core.errors import BackendError, OstlerError, ToolError
+from ostler.core.events import ServerStateChanged
 from ostler.mcp.client import Ask, McpClient
 from ostler.mcp.connection import Connect, ConnectionHandler, LoginNeeded, OnProgress, ServerGone
 from ostler.mcp.server_entry import ServerEntry
@@ -16,6 +17,7 @@ from ostler.mcp.tool_list_cache import CachedServer, ServerOffers, ToolListCache
 from ostler.text.sanitise import sanitise
 from ostler.wire.jsonrpc import RpcError
 from ostler.wire.mcp import (
+    CALL_TOOL,
     GET_PROMPT,
     READ_RESOURCE,
     Era,
@@ -25,21 +27,11 @@ from ostler.wire.mcp import (
     ServerTool,
 )
 
-ServerState = Literal["stopped", "starting", "ready", "failed", "disabled"]
 MAX_TOOLS = 128
 MAX_FAILURES = 3
 MAX_ERROR = 500
 MIN_REFRESH_PAUSE, MAX_REFRESH_PAUSE = 0.2, 60.0  # seconds between two lists of a server that announces changes
 MAX_INSTRUCTIONS = 2000
-
-
-class ServerStatus(msgspec.Struct, frozen=True):
-    """The state of a server, for people. `detail` is the error, or what is known about the server."""
-
-    name: str
-    state: ServerState
-    detail: str = ""
-    tools: int = 0
 
 
 class McpServer:
@@ -102,16 +94,17 @@ class McpServer:
     # -- state ---------------------------------------------------------------------------------------------------
 
     @property
-    def status(self) -> ServerStatus:
+    def status(self) -> ServerStateChanged:
+        """The state of the server. `detail` is the error, or what is known about the server."""
         name, count = self.entry.name, len(self.tools)
         if not self._enabled:
-            return ServerStatus(name, "disabled")
+            return ServerStateChanged(name, "disabled")
         if self._starting:
-            return ServerStatus(name, "starting", "", count)
+            return ServerStateChanged(name, "starting", "", count)
         if self._client and not (closed := self._client.connection.closed):
-            return ServerStatus(name, "ready", self._describe(), count)
+            return ServerStateChanged(name, "ready", self._describe(), count)
         error = self._error or (shorten(closed) if self._client else "")
-        return ServerStatus(name, "failed" if error else "stopped", error, count)
+        return ServerStateChanged(name, "failed" if error else "stopped", error, count)
 
     @property
     def is_usable(self) -> bool:
@@ -232,7 +225,8 @@ class McpServer:
         client = McpClient(connection, handler, self._version, interactive=self._interactive)
         try:
             description = await client.start(self.entry.start_timeout, era)
-            tools = await client.list_tools(self.entry.start_timeout) if _has_tools(description) else []
+            has_tools = "tools" in description.capabilities
+            tools = await client.list_tools(self.entry.start_timeout) if has_tools else []
         except RpcError as error:
             await client.aclose()
             raise BackendError(f"it answered with an error: {error.details}", code="protocol") from None
@@ -300,10 +294,8 @@ class McpServer:
         return await self._read(READ_RESOURCE, {"uri": uri}, ask)
 
     async def _read(self, method: str, params: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
-        client = await self.client()
         try:
-            with self._converted_errors(client, self.entry.name):
-                return await client.run(method, params, timeout=self.entry.call_timeout, ask=ask)
+            return await self._run(self.entry.name, method, params, ask)
         except ServerGone as error:
             raise self._failed_error(error.fault.message) from None
 
@@ -382,19 +374,17 @@ class McpServer:
         self, name: str, arguments: Mapping[str, Any], ask: Ask, on_progress: OnProgress | None = None
     ) -> dict[str, Any]:
         """Call a tool. Raises `ToolError`, or `ServerGone` if the server ended during the call."""
-        client = await self.client()
-        with self._converted_errors(client, name):
-            result = await client.call_tool(
-                name, arguments, timeout=self.entry.call_timeout, ask=ask, on_progress=on_progress
-            )
+        result = await self._run(name, CALL_TOOL, {"name": name, "arguments": dict(arguments)}, ask, on_progress)
         self._failures = 0
         return result
 
-    @contextmanager
-    def _converted_errors(self, client: McpClient, name: str) -> Iterator[None]:
-        """Convert errors of a request to `ToolError`, except `ServerGone`, which is also recorded."""
+    async def _run(
+        self, name: str, method: str, params: Mapping[str, Any], ask: Ask, on_progress: OnProgress | None = None
+    ) -> dict[str, Any]:
+        """Send a request. Its errors become `ToolError`, except `ServerGone`, which is also recorded."""
+        client = await self.client()
         try:
-            yield
+            return await client.run(method, params, timeout=self.entry.call_timeout, ask=ask, on_progress=on_progress)
         except ServerGone as error:
             self._note_end(client, error.fault.message)
             raise
@@ -417,10 +407,6 @@ def _retrieve(task: asyncio.Task[McpClient]) -> None:
     """Mark the error of a start as handled: it is part of the server's state."""
     if not task.cancelled():
         task.exception()
-
-
-def _has_tools(description: ServerDescription) -> bool:
-    return "tools" in description.capabilities
 
 
 def shorten(text: str, limit: int = MAX_ERROR) -> str:

@@ -9,9 +9,8 @@ import msgspec
 
 from ostler.core.errors import ToolError, UsageError
 from ostler.mcp.configured_entries import server_entries
-from ostler.mcp.configured_servers import ServerMaker
+from ostler.mcp.configured_servers import ServerMaker, log_file
 from ostler.mcp.server import MAX_TOOLS, McpServer
-from ostler.mcp.server_log import log_file
 from ostler.mcp.tool_names import server_prefixes, tool_names
 from ostler.mcp.tool_schema import MAX_SCHEMA_BYTES, clean_description, clean_schema
 from ostler.text.sanitise import sanitise

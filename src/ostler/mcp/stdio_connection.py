@@ -1,6 +1,7 @@
 """A connection to a local server: a child process that speaks JSON-RPC over its pipes."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 from ostler.core.errors import BackendError
@@ -25,14 +26,46 @@ MAX_INVALID_LINES = 1000  # a program that prints more is not an MCP server
 
 
 class StdioConnection:
-    """A running server process. Its process tree ends with `aclose`, or when Ostler ends."""
+    """A running server process. Its process tree ends with `aclose`, or when Ostler ends.
 
-    def __init__(
-        self, program: RpcProgram, handler: "_MessageHandler", close_sandbox: Callable[[], Awaitable[None]]
-    ) -> None:
-        self._program = program
-        self._handler = handler
-        self._close_sandbox = close_sandbox
+    Progress is passed on to the request that it belongs to, other messages of the server to the client.
+    """
+
+    def __init__(self, handler: ConnectionHandler) -> None:
+        self._client = handler
+        self._program: RpcProgram
+        self._cleanup = AsyncExitStack()  # closes the sandbox, if there is one
+        self._progress: dict[int, tuple[ResettableTimeout, OnProgress | None]] = {}
+        self._last_token = 0
+        self._invalid_lines = 0
+
+    async def start(self, entry: ServerEntry, on_stderr: Callable[[bytes], None]) -> None:
+        """Start the process, in a sandbox if the entry asks for one. Raises `UsageError` if it cannot be started."""
+        program, *args = entry.command
+        async with AsyncExitStack() as cleanup:
+            open: OpenProgram = open_program
+            if entry.sandbox:
+                from ostler.mcp.server_sandbox import ServerSandbox
+
+                sandbox = ServerSandbox(entry)
+                cleanup.push_async_callback(sandbox.aclose)
+                open = sandbox.open_program
+            self._program = await start_program(
+                Launch(program, tuple(args), entry.env, entry.cwd, f"MCP server {entry.name}"),
+                self,
+                cancel_method=MCP_CANCEL,
+                accept_batches=True,
+                on_stderr=on_stderr,
+                on_invalid_line=self._count_invalid_line,
+                open=open,
+            )
+            self._program.add_end_callback(lambda reason: self._client.on_end(reason))
+            self._cleanup = cleanup.pop_all()
+
+    def _count_invalid_line(self, line: bytes) -> None:
+        self._invalid_lines += 1
+        if self._invalid_lines == MAX_INVALID_LINES:
+            self._program.peer.end("it prints text that is not JSON-RPC")
 
     @property
     def closed(self) -> str:
@@ -42,10 +75,12 @@ class StdioConnection:
         self, method: str, params: Mapping[str, Any], *, timeout: float | None, on_progress: OnProgress | None = None
     ) -> Any:
         limit = ResettableTimeout(timeout)
-        token = self._handler.add_progress(limit, on_progress)
+        self._last_token += 1
+        token = self._last_token
+        self._progress[token] = (limit, on_progress)
         meta = {**params.get(META, {}), "progressToken": token}
         try:
-            async with limit.running():
+            async with limit.scope:
                 return await self._program.request(
                     method,
                     {**params, META: meta},
@@ -58,33 +93,16 @@ class StdioConnection:
         except BackendError as error:
             raise ServerGone(error.fault.message) from None
         finally:
-            self._handler.remove_progress(token)
+            del self._progress[token]
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         self._program.peer.notify(method, params)
 
     async def aclose(self) -> None:
-        try:
+        async with self._cleanup:
             await self._program.stop(LEAVE_TIMEOUT)
-        finally:
-            await self._close_sandbox()
 
-
-class _MessageHandler:
-    """Passes the server's messages on: progress to the request that it belongs to, the rest to the client."""
-
-    def __init__(self, handler: ConnectionHandler) -> None:
-        self._client = handler
-        self._progress: dict[int, tuple[ResettableTimeout, OnProgress | None]] = {}
-        self._last_token = 0
-
-    def add_progress(self, limit: ResettableTimeout, on_progress: OnProgress | None) -> int:
-        self._last_token += 1
-        self._progress[self._last_token] = (limit, on_progress)
-        return self._last_token
-
-    def remove_progress(self, token: int) -> None:
-        self._progress.pop(token, None)
+    # -- messages from the server ----------------------------------------------------------------------------------
 
     def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
         if method == "ping":
@@ -112,49 +130,7 @@ async def _empty_result() -> dict[str, Any]:
 async def connect_stdio(
     entry: ServerEntry, handler: ConnectionHandler, on_stderr: Callable[[bytes], None]
 ) -> Connection:
-    """Start a local server, in a sandbox if its entry asks for one. Raises `UsageError` if it cannot be started."""
-    if not entry.sandbox:
-        return await _connect(entry, handler, on_stderr, open_program, _close_nothing)
-    from ostler.mcp.server_sandbox import ServerSandbox
-
-    sandbox = ServerSandbox(entry)
-    try:
-        return await _connect(entry, handler, on_stderr, sandbox.open_program, sandbox.aclose)
-    except BaseException:
-        await sandbox.aclose()
-        raise
-
-
-async def _close_nothing() -> None:
-    return
-
-
-async def _connect(
-    entry: ServerEntry,
-    handler: ConnectionHandler,
-    on_stderr: Callable[[bytes], None],
-    open: OpenProgram,
-    close_sandbox: Callable[[], Awaitable[None]],
-) -> Connection:
-    program, *args = entry.command
-    launch = Launch(program, tuple(args), entry.env, entry.cwd, f"MCP server {entry.name}")
-    messages = _MessageHandler(handler)
-    process = await start_program(
-        launch,
-        messages,
-        cancel_method=MCP_CANCEL,
-        accept_batches=True,
-        on_stderr=on_stderr,
-        on_invalid_line=lambda line: count_invalid_line(),
-        open=open,
-    )
-    process.add_end_callback(lambda reason: handler.on_end(reason))
-    invalid_lines = 0
-
-    def count_invalid_line() -> None:
-        nonlocal invalid_lines
-        invalid_lines += 1
-        if invalid_lines == MAX_INVALID_LINES:
-            process.peer.end("it prints text that is not JSON-RPC")
-
-    return StdioConnection(process, messages, close_sandbox)
+    """Start a local server. Raises `UsageError` if it cannot be started."""
+    connection = StdioConnection(handler)
+    await connection.start(entry, on_stderr)
+    return connection

@@ -4,36 +4,33 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from ostler.core.errors import BackendError, ToolError
+from ostler.core.events import ServerStateChanged
 from ostler.core.permission import Question, QuestionReply
 from ostler.core.protocols import BackendContext, Tool
 from ostler.mcp.approved_tools import ApprovedTools
 from ostler.mcp.prompts import ServerPrompts
 from ostler.mcp.resources import READ_TOOL, McpReadTool, ServerResources
-from ostler.mcp.server import McpServer, ServerStatus
+from ostler.mcp.server import McpServer
 from ostler.mcp.tool import McpTool
 from ostler.mcp.tool_names import server_prefixes, tool_names
 from ostler.mcp.tool_search import list_cost, server_summary
-
-Report = Callable[[BackendContext, McpServer], None]
 
 
 class McpToolSource:
     """Servers that start in the background; their tools are available from the last known list, or once they run.
 
-    `report` is called with each change of a server's state while the source is open.
+    While the source is open, each change of a server's state is an event. The same failure is reported once, even if
+    the start is repeated.
     """
 
-    def __init__(
-        self,
-        servers: Sequence[McpServer],
-        approved: Callable[[McpServer], ApprovedTools],
-        report: Report = lambda context, server: None,
-    ) -> None:
+    def __init__(self, servers: Sequence[McpServer], approved: Callable[[McpServer], ApprovedTools]) -> None:
         self._servers = {server.entry.name: server for server in servers}
         self._prefixes = server_prefixes(list(self._servers))
         self._approved = {name: approved(server) for name, server in self._servers.items()}
-        self._report = report
+        self._reported: dict[str, ServerStateChanged] = {}
         self._context: BackendContext | None = None
         self._on_change: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -49,13 +46,19 @@ class McpToolSource:
             if server.needs_start:
                 self._run(server.start_in_background())
             else:
-                self._report(context, server)
+                self._report(server)
 
     def report_states(self) -> None:
         """Report the current state of each server; a remote one may have ended without a message."""
-        if self._context:
-            for server in self._servers.values():
-                self._report(self._context, server)
+        for server in self._servers.values():
+            self._report(server)
+
+    def _report(self, server: McpServer) -> None:
+        event, last = _state(server), self._reported.get(server.entry.name)
+        is_retried = event.state == "starting" and last is not None and last.state == "failed"
+        if self._context and event != last and not is_retried:
+            self._reported[event.name] = event
+            self._context.emit(event)
 
     def tools(self) -> Mapping[str, Tool[Any]]:
         """Return the tools by name. The same objects are returned until a list changes."""
@@ -97,7 +100,7 @@ class McpToolSource:
             }
         return self._summaries
 
-    def statuses(self) -> list[ServerStatus]:
+    def statuses(self) -> list[ServerStateChanged]:
         return [server.status for server in self._servers.values()]
 
     @property
@@ -170,6 +173,14 @@ class McpToolSource:
 
     def _handle_change(self, server: McpServer) -> None:
         self._tools = self._costs = None
+        self._report(server)
         if self._context:
-            self._report(self._context, server)
             self._on_change()
+
+
+def _state(server: McpServer) -> ServerStateChanged:
+    """Return the current state of a server; a failure says where its error output is."""
+    status = server.status
+    if status.state == "failed" and server.entry.command and not server.entry.problem:
+        return msgspec.structs.replace(status, detail=f"{status.detail}; see `ostler mcp logs {status.name}`")
+    return status

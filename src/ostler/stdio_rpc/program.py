@@ -45,10 +45,10 @@ class Launch(msgspec.Struct, frozen=True):
 class RpcProgram:
     """A running program. When it ends, open requests fail with the reason."""
 
-    def __init__(self, launch: Launch, program: HelperProgram) -> None:
+    def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self.peer: JsonRpcPeer
-        self._program = program
+        self._program: HelperProgram
         self._stderr = b""
         self._invalid_line = b""
         self._reader_task: asyncio.Task[None]
@@ -166,29 +166,21 @@ async def start_program(
     open: OpenProgram = open_program,
 ) -> RpcProgram:
     """Start the program in its own process tree. Raises `UsageError` if the program cannot be started."""
-    early = bytearray()
-    holder: list[RpcProgram] = []
+    process = RpcProgram(launch)
 
     def handle_stderr(data: bytes) -> None:
         on_stderr(data)
-        if holder:
-            holder[0].add_stderr(data)
-        else:
-            early.extend(data)
-
-    try:
-        program = await open(launch.argv, cwd=launch.cwd, env=launch.env, on_stderr=handle_stderr)
-    except ToolError as failure:
-        raise UsageError(f"cannot start {launch.name}: {failure.fault.message}", hint=failure.fault.hint) from None
-    process = RpcProgram(launch, program)
-    process.add_stderr(bytes(early))
-    holder.append(process)
+        process.add_stderr(data)
 
     def handle_invalid_line(line: bytes) -> None:
         process.note_invalid_line(line)
         if on_invalid_line:
             on_invalid_line(line)
 
+    try:
+        process._program = await open(launch.argv, cwd=launch.cwd, env=launch.env, on_stderr=handle_stderr)
+    except ToolError as failure:
+        raise UsageError(f"cannot start {launch.name}: {failure.fault.message}", hint=failure.fault.hint) from None
     process.peer = JsonRpcPeer(
         process.send,
         handler,

@@ -240,7 +240,7 @@ class JsonRpcPeer:
         if error is None:
             answer.set_result(frame.get("result"))
         else:
-            answer.set_exception(_parse_error(error))
+            answer.set_exception(parse_error(error))
 
     def _handle_notification(self, method: str, params: Params) -> None:
         if method != self._cancel_method:
@@ -286,7 +286,7 @@ def _cancel_soon(task: asyncio.Task[None]) -> None:
     asyncio.get_running_loop().call_soon(task.cancel)
 
 
-def _parse_error(error: Any) -> RpcError:
+def parse_error(error: Any) -> RpcError:
     """Build an `RpcError` from an error response, which may also be a plain text or malformed."""
     if not isinstance(error, dict):
         return RpcError(INTERNAL_ERROR, error if isinstance(error, str) else str(error))

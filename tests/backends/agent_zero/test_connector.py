@@ -10,8 +10,7 @@ from tests.backends.agent_zero.connector_double import ConnectorDouble
 from ostler.backends.agent_zero.backend import AgentZeroBackend, ZeroPlan
 from ostler.backends.agent_zero.connector_hosts import offer_notices
 from ostler.backends.agent_zero.connector_probe import probe_connector
-from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer
-from ostler.backends.agent_zero.connector_settings import ConnectorSettings
+from ostler.backends.agent_zero.connector_server import ConnectorLogin, ConnectorServer, ConnectorSettings
 from ostler.backends.agent_zero.server import parse_server_url
 from ostler.backends.agent_zero.workspace_context import ContextSender, WorkspaceContext
 from ostler.core.events import MessageDone, Notice, PermissionAsked, QuestionAsked, ToolCalled, ToolFinished, TurnEnded

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ostler.backends.agent_zero.session_cookies import MAX_COOKIES, SessionCookies
+from ostler.backends.agent_zero.connector_server import MAX_COOKIES, SessionCookies
 
 pytestmark = pytest.mark.req("AZ-7")
 

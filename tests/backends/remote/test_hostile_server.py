@@ -6,7 +6,7 @@ import tracemalloc
 import msgspec
 import pytest
 
-from ostler.backends.remote import traffic_limit
+from ostler.backends.remote import stream
 from ostler.backends.remote import turns as remote_turns
 from ostler.backends.remote.host_calls import MAX_CALLS, MAX_OPEN_CALLS, MAX_REFUSED
 from ostler.backends.remote.project_checks import ProjectChecks
@@ -259,7 +259,7 @@ async def test_invented_results_and_turns_change_nothing(connect):
 
 
 async def test_endless_log_ends_the_connection(connect, monkeypatch):
-    monkeypatch.setattr(traffic_limit, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(stream, "MAX_BYTES", 1_000_000)
 
     async def act(turn):
         while True:
@@ -293,7 +293,7 @@ def tiny_messages_without_end(server, number):
 )
 async def test_messages_without_end_end_the_connection(connect, monkeypatch, send):
     """Everything that a server sends counts, because each message may be stored and shown here."""
-    monkeypatch.setattr(traffic_limit, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(stream, "MAX_BYTES", 1_000_000)
 
     async def act(turn):
         for number in range(100_000):
@@ -310,7 +310,7 @@ async def test_messages_without_end_end_the_connection(connect, monkeypatch, sen
 
 
 async def test_reply_without_end_ends_the_connection(connect, monkeypatch):
-    monkeypatch.setattr(traffic_limit, "MAX_REPLY", 100_000)
+    monkeypatch.setattr(stream, "MAX_REPLY", 100_000)
 
     async def act(turn):
         turn.say("x" * 90_000)
@@ -327,12 +327,12 @@ async def test_reply_without_end_ends_the_connection(connect, monkeypatch):
 
 def test_what_a_server_may_send_is_renewed_with_time():
     now = 0.0
-    limit = traffic_limit.TrafficLimit(lambda: now)
+    limit = stream.TrafficLimit(lambda: now)
     for _ in range(10):
-        limit.count(traffic_limit.MAX_BYTES)
-        now += traffic_limit.REFILL_SECONDS
+        limit.count(stream.MAX_BYTES)
+        now += stream.REFILL_SECONDS
     limit.reset()
-    limit.count(traffic_limit.MAX_BYTES)
+    limit.count(stream.MAX_BYTES)
     with pytest.raises(BackendError, match="MiB of messages"):
         limit.count(1)
 
@@ -469,7 +469,7 @@ async def test_turns_of_the_server_reset_no_limit(connect, monkeypatch, ends):
 
 
 async def test_log_without_end_is_noticed_also_if_the_server_starts_turns_in_it(connect, monkeypatch):
-    monkeypatch.setattr(traffic_limit, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(stream, "MAX_BYTES", 1_000_000)
 
     async def act(turn):
         while True:

@@ -1,8 +1,8 @@
 import pytest
 
-from ostler.backends.remote.manifest import make_manifest
+from ostler.backends.remote.tool_role import make_manifest
 from ostler.core.tools import ToolSpec
-from ostler.frontends.server.manifest import check_manifest
+from ostler.frontends.server.host_link import check_manifest
 
 
 def spec(name, **schema):

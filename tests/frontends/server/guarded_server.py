@@ -17,9 +17,8 @@ from ostler.frontends.server.audit_log import AuditLog
 from ostler.frontends.server.authentication import AccessRules, TokenGuard
 from ostler.frontends.server.failure_limit import FailureLimit
 from ostler.frontends.server.listening import allowed_hosts
-from ostler.frontends.server.pairing_exchange import PairingExchange
+from ostler.frontends.server.pairing_exchange import PairingExchange, TokenRevocation
 from ostler.frontends.server.peer_protocols import HttpPeerProtocol, WebSocketPeerProtocol
-from ostler.frontends.server.token_revocation import TokenRevocation
 from ostler.frontends.server.unix_socket import listen_unix
 from ostler.journal.log_file import LogFile
 from ostler.storage.sqlite_accounts import SqliteAccounts

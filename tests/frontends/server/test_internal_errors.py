@@ -1,7 +1,7 @@
 from ostler.core.errors import Fault
 from ostler.core.events import ToolFinished, TurnEnded
 from ostler.core.tools import ToolResult
-from ostler.frontends.server.internal_errors import hide_internal_error
+from ostler.frontends.server.frame_translator import hide_internal_error
 
 BUG = Fault("bug", "KeyError: 'x'", "Traceback (most recent call last): …")
 

@@ -11,7 +11,7 @@ from ostler.core.accounts import UserLimits
 from ostler.core.events import MessageDone, Notice
 from ostler.core.message import Message
 from ostler.core.prompt import ImageContent, TextContent
-from ostler.frontends.server.event_size import fit_event
+from ostler.frontends.server.outbox import fit_event
 from ostler.testing.model_server import calls, drop, status, text
 from ostler.wire.event_codec import decode_event, encode_event
 from ostler.wire.frames import MARGIN, MAX_FRAME_BYTES

@@ -1,11 +1,13 @@
 """Typed client for one ACP agent: initialize, sessions, prompts, options; RPC errors become `BackendError`."""
 
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import msgspec
 
 from ostler.core.errors import BackendError, UsageError
-from ostler.stdio_rpc.program import LEAVE_TIMEOUT, RpcProgram
+from ostler.stdio_rpc.program import LEAVE_TIMEOUT, Launch, RpcProgram, start_program
 from ostler.wire.acp import AUTH_REQUIRED, PROTOCOL_VERSION, AcpMcpServer, AcpStruct, ContentBlock
 from ostler.wire.acp_decode import decode_lenient
 from ostler.wire.acp_requests import (
@@ -23,7 +25,7 @@ from ostler.wire.acp_requests import (
     SetSessionConfigOptionRequest,
     SetSessionModeRequest,
 )
-from ostler.wire.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, OutgoingParams, RpcError
+from ostler.wire.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Mirror, OutgoingParams, Params, RpcError
 
 W = TypeVar("W", bound=AcpStruct)
 _MAX_PAGES = 100
@@ -198,3 +200,25 @@ class AcpAgentClient:
 
 def _describe_login(method: Any) -> str:
     return f"{method.id} ({method.name})" if method.name and method.name != method.id else str(method.id)
+
+
+class _NoSessionHandler:
+    """The client side of a connection without a session, which serves no requests."""
+
+    def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
+        raise RpcError(METHOD_NOT_FOUND, f"method {method!r} is not supported by this client")
+
+    def handle_notification(self, method: str, params: Params) -> None:
+        """Ignore it: there is no session."""
+
+
+@asynccontextmanager
+async def connect_agent(launch: Launch, version: str, mirror: Mirror | None = None) -> AsyncIterator[AcpAgentClient]:
+    """Start and initialize an agent, and stop it at the end."""
+    process = await start_program(launch, _NoSessionHandler(), mirror=mirror)
+    try:
+        agent = AcpAgentClient(process)
+        await agent.initialize(ClientCapabilities(), version)
+        yield agent
+    finally:
+        await process.stop()

@@ -9,18 +9,23 @@ import msgspec
 from ostler.backends.acp.agent_client import AcpAgentClient, AgentSessionPlace, AgentTimeouts
 from ostler.backends.acp.client_requests import ClientRequestHandler, ClientServices
 from ostler.backends.acp.options import AgentOptions
-from ostler.backends.acp.prompt_content import to_content_blocks
 from ostler.backends.acp.replay_end import ReplayEnd
 from ostler.backends.acp.update_translator import UpdateTranslator
 from ostler.core.errors import BackendError, Fault, OstlerError, UsageError
 from ostler.core.events import Delivered, InfoChanged, Notice, RemoteCursor, TurnEnded
-from ostler.core.prompt import Prompt
+from ostler.core.prompt import EmbeddedResource, ImageContent, Prompt, PromptContent, ResourceLink, TextContent
 from ostler.core.protocols import BackendContext
 from ostler.core.sessions import McpServerRequest, SessionChange, SessionInfo, SessionStart, SetOption, Steer
 from ostler.stdio_rpc.program import Launch, start_program
-from ostler.wire.acp import AcpMcpServer, ContentBlock, text_content
+from ostler.wire.acp import AcpMcpServer, ContentBlock, ResourceContents, text_content
 from ostler.wire.acp_observer import AcpObserver
-from ostler.wire.acp_requests import ClientCapabilities, FileSystemCapabilities, OpenSessionResponse, PromptResponse
+from ostler.wire.acp_requests import (
+    ClientCapabilities,
+    FileSystemCapabilities,
+    InitializeResponse,
+    OpenSessionResponse,
+    PromptResponse,
+)
 from ostler.wire.acp_updates import SessionUpdate, decode_update
 from ostler.wire.jsonrpc import Mirror, Params
 
@@ -324,3 +329,25 @@ class AcpBackend:
         if reason != "end_turn":
             self._context.emit(Notice("info", f"{self._name} stopped with an unknown reason: {reason}"))
         return TurnEnded("", "done")
+
+
+def to_content_blocks(prompt: Prompt, agent_info: InitializeResponse) -> tuple[ContentBlock, ...]:
+    """Convert all blocks; unsupported ones become text."""
+    return tuple(_to_content_block(block, agent_info) for block in prompt.blocks)
+
+
+def _to_content_block(block: PromptContent, agent_info: InitializeResponse) -> ContentBlock:
+    supported = agent_info.agent_capabilities.prompt_capabilities
+    match block:
+        case TextContent(text):
+            return text_content(text)
+        case ImageContent(mime, data, name):
+            if not supported.image:
+                return text_content(f"[image omitted, not supported by this agent: {name or mime}]")
+            return ContentBlock("image", data=data, mime_type=mime)
+        case EmbeddedResource(uri, text, mime):
+            if not supported.embedded_context:
+                return text_content(f"{uri}:\n{text}")
+            return ContentBlock("resource", resource=ResourceContents(uri, text, mime_type=mime or None))
+        case ResourceLink(uri, name, mime):
+            return ContentBlock("resource_link", uri=uri, name=name or uri, mime_type=mime or None)

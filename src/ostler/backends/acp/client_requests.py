@@ -6,13 +6,12 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from ostler.backends.acp.elicitation import fill_form, make_question
 from ostler.backends.acp.requested_access import requested_access
 from ostler.backends.acp.tool_call_display import display_path, edited_paths, make_display
 from ostler.backends.acp.update_translator import UpdateTranslator
 from ostler.core.errors import OstlerError
 from ostler.core.events import ToolCalled
-from ostler.core.permission import AnswerOption, Decision, Need, Permission
+from ostler.core.permission import AnswerOption, Decision, Need, Permission, Question
 from ostler.core.protocols import BackendContext
 from ostler.core.tools import ToolCall, ToolKind, ToolResult
 from ostler.wire.acp import NOT_FOUND, PermissionOption, ToolCallFields
@@ -267,3 +266,36 @@ def select_option(decision: Decision, options: Sequence[PermissionOption]) -> di
     if chosen and (decision.scope != "once" or chosen[0].kind != "allow_always"):
         return selected_outcome(chosen[0].option_id)
     return selected_outcome(candidates[0].option_id) if candidates else cancelled_outcome()
+
+
+def make_question(request: CreateElicitationRequest, agent: str) -> Question:
+    """Convert an elicitation into a question; a URL is shown to the user and never opened."""
+    schema: dict[str, object] | None = request.requested_schema
+    return Question("", request.message, schema, request.url or "", agent)
+
+
+def fill_form(request: CreateElicitationRequest, answers: Mapping[str, str]) -> dict[str, Any] | None:
+    """Fill in the form from preset answers. Return None if a required answer is missing."""
+    schema = request.requested_schema
+    if not answers or schema is None or request.mode == "url":
+        return None
+    properties = schema.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
+    required = schema.get("required")
+    if any(name not in answers for name in (required if isinstance(required, list) else properties)):
+        return None
+    return {name: _convert(answers[name], kind) for name, kind in properties.items() if name in answers}
+
+
+def _convert(text: str, schema: Any) -> Any:
+    type_name = schema.get("type") if isinstance(schema, dict) else "string"
+    try:
+        if type_name == "integer":
+            return int(text)
+        if type_name == "number":
+            return float(text)
+    except ValueError:
+        return text
+    if type_name == "boolean":
+        return text.lower() in ("true", "yes", "1")
+    return text.split(",") if type_name == "array" else text

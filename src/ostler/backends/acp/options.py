@@ -18,8 +18,12 @@ class AgentOptions:
         self._agent = agent
         self._session_id = session_id
         self._config = opened.config_options or ()
-        self._modes = opened.modes
-        self._models = opened.models
+        self._states: dict[str, SessionModeState] = {}  # modes and, in the same form, the models of older agents
+        if opened.modes:
+            self._states["mode"] = opened.modes
+        if models := opened.models:
+            available = tuple(SessionMode(model.model_id, model.name) for model in models.available_models)
+            self._states["model"] = SessionModeState(models.current_model_id, available)
 
     def config_changed(self, options: tuple[SessionConfigOption, ...]) -> None:
         """Replace the config options with those the agent sent."""
@@ -27,8 +31,8 @@ class AgentOptions:
 
     def mode_changed(self, mode_id: str) -> None:
         """Store the agent's new mode."""
-        if self._modes:
-            self._modes = msgspec.structs.replace(self._modes, current_mode_id=mode_id)
+        if "mode" in self._states:
+            self._set_state("mode", mode_id)
         self._set_current("mode", mode_id)
 
     @property
@@ -36,7 +40,7 @@ class AgentOptions:
         """The modes, from the config option or from the session's modes."""
         option = self._find("mode")
         if option is None:
-            return self._modes
+            return self._states.get("mode")
         available = tuple(SessionMode(choice.value or "", choice.name) for choice in option.choices)
         return SessionModeState(str(option.current_value), available)
 
@@ -44,12 +48,10 @@ class AgentOptions:
         """Return all options under Ostler's names."""
         result = [_to_session_option(self._option_name(option), option) for option in self._config]
         names = {option.id for option in result}
-        if self._modes and "mode" not in names:
-            choices = tuple(OptionChoice(mode.id, mode.name) for mode in self._modes.available_modes)
-            result.append(SessionOption("mode", self._modes.current_mode_id, "Mode", choices))
-        if self._models and "model" not in names:
-            choices = tuple(OptionChoice(model.model_id, model.name) for model in self._models.available_models)
-            result.append(SessionOption("model", self._models.current_model_id, "Model", choices))
+        for name, state in self._states.items():
+            if name not in names:
+                choices = tuple(OptionChoice(mode.id, mode.name) for mode in state.available_modes)
+                result.append(SessionOption(name, state.current_mode_id, name.capitalize(), choices))
         return tuple(result)
 
     async def set(self, name: str, value: str) -> None:
@@ -57,10 +59,11 @@ class AgentOptions:
         option = self._find(name)
         if option is not None:
             return await self._set_config(option, value)
-        if name == "mode" and self._modes:
-            return await self._set_mode(value)
-        if name == "model" and self._models:
-            return await self._set_model(value)
+        if name in self._states:
+            pairs = [(mode.id, mode.name) for mode in self._states[name].available_modes]
+            chosen = self._resolve_choice(name, value, pairs)
+            await (self._agent.set_mode if name == "mode" else self._agent.set_model)(self._session_id, chosen)
+            return self._set_state(name, chosen)
         known = [option.id for option in self.session_options()]
         hint = f"available: {', '.join(known)}" if known else "this agent has no options"
         raise UsageError(f"{self._agent.name} has no option {name!r}", hint=hint)
@@ -79,19 +82,8 @@ class AgentOptions:
         else:
             self._set_current(option.id, new_value)
 
-    async def _set_mode(self, value: str) -> None:
-        assert self._modes is not None
-        pairs = [(mode.id, mode.name) for mode in self._modes.available_modes]
-        mode = self._resolve_choice("mode", value, pairs)
-        await self._agent.set_mode(self._session_id, mode)
-        self._modes = msgspec.structs.replace(self._modes, current_mode_id=mode)
-
-    async def _set_model(self, value: str) -> None:
-        assert self._models is not None
-        pairs = [(model.model_id, model.name) for model in self._models.available_models]
-        model = self._resolve_choice("model", value, pairs)
-        await self._agent.set_model(self._session_id, model)
-        self._models = msgspec.structs.replace(self._models, current_model_id=model)
+    def _set_state(self, name: str, value: str) -> None:
+        self._states[name] = msgspec.structs.replace(self._states[name], current_mode_id=value)
 
     def _resolve_choice(self, label: str, value: str, pairs: list[tuple[str, str]]) -> str:
         """Return the value with this id or, if there is none, this name."""

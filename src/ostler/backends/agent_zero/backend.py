@@ -8,10 +8,8 @@ from contextlib import suppress
 import msgspec
 
 from ostler.backends.agent_zero.answer_writer import AnswerWriter
-from ostler.backends.agent_zero.described_tools import DescribedTools
-from ostler.backends.agent_zero.local_calls import LocalCalls, describe
+from ostler.backends.agent_zero.local_calls import DescribedTools, LocalCalls, describe
 from ostler.backends.agent_zero.log_view import LogView, server_notice, tool_label
-from ostler.backends.agent_zero.prompt_message import make_message
 from ostler.backends.agent_zero.transport import (
     COMMON_OPTIONS,
     STEP_LIMIT,
@@ -21,6 +19,7 @@ from ostler.backends.agent_zero.transport import (
     ZeroMessage,
     ZeroTransport,
     choose_transport,
+    make_message,
 )
 from ostler.backends.agent_zero.workspace_context import ContextSender
 from ostler.core.display import Display, DisplayText
@@ -144,15 +143,17 @@ class AgentZeroBackend:
         return TurnEnded("", "done")
 
     async def apply(self, change: SessionChange) -> bool:
-        match change:
-            case SetOption(name, value):
-                return await self._set_option(name, value)
-            case Steer(prompt):
-                return await self._steer(prompt)
-            case Compact(undo=False):
-                return await self._compact()
-            case _:
-                return False
+        try:
+            match change:
+                case SetOption(name, value):
+                    return await self._set_option(name, value)
+                case Steer(prompt):
+                    return await self._steer(prompt)
+                case Compact(undo=False):
+                    return await self._compact()
+        except OstlerError as error:
+            self._context.emit(Notice("warning", str(error)))
+        return False
 
     async def aclose(self) -> None:
         if self._transport is not None:
@@ -276,14 +277,14 @@ class AgentZeroBackend:
 
     async def _run_command(self, transport: ZeroTransport, prompt: Prompt) -> TurnEnded | None:
         """Run a slash command of this backend; None if the prompt is not one."""
-        name, _, argument = prompt.text.strip().partition(" ")
+        name = prompt.text.strip().partition(" ")[0]
         if not name.startswith("/") or name[1:] not in (command.name for command in self._info().commands):
             return None
         if name[1:] == SEND_CONTEXT.name and self._context_sender is not None:
             self._context_sender.request()
             message = "the description of the workspace will be sent with the next prompt"
         else:
-            message = await transport.run_command(name[1:], argument.strip())
+            message = await transport.run_command(name[1:])
             if name[1:] in _EMPTYING:
                 self._forget_description(transport)
             self._end_turn()
@@ -302,26 +303,16 @@ class AgentZeroBackend:
             self._context.emit(Notice("info", message))
 
     async def _set_option(self, name: str, value: str) -> bool:
-        try:
-            accepted = await (await self._connect()).set_option(name, value)
-        except OstlerError as error:
-            self._context.emit(Notice("warning", str(error)))
-            return False
+        accepted = await (await self._connect()).set_option(name, value)
         if accepted:
             self._context.emit(InfoChanged(self._info()))
         return accepted
 
     async def _compact(self) -> bool:
-        if self._transport is None:
+        if self._transport is None or not await self._transport.compact():
             return False
-        try:
-            message = await self._transport.compact()
-        except OstlerError as error:
-            self._context.emit(Notice("warning", str(error)))
-            return False
-        if message:
-            self._forget_description(self._transport)
-        return bool(message)
+        self._forget_description(self._transport)
+        return True
 
     def _forget_description(self, transport: ZeroTransport) -> None:
         """Send instructions and the description again, because the server has removed them from the conversation."""

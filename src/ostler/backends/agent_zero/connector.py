@@ -11,8 +11,7 @@ import msgspec
 from ostler.backends.agent_zero.connector_calls import OperationRunner
 from ostler.backends.agent_zero.connector_controls import COMPACT, NUDGE, ConnectorControls
 from ostler.backends.agent_zero.connector_hosts import HostWatch, check_hosts, offer_notices
-from ostler.backends.agent_zero.connector_server import ConnectorServer
-from ostler.backends.agent_zero.connector_settings import ConnectorSettings
+from ostler.backends.agent_zero.connector_server import ConnectorServer, ConnectorSettings
 from ostler.backends.agent_zero.connector_socket import ConnectorSocket
 from ostler.backends.agent_zero.connector_turn import ConnectorTurn
 from ostler.backends.agent_zero.transport import (
@@ -48,7 +47,6 @@ _HOST_MEMBERS = ("host", "host_id", "target_host")  # of operations; the known s
 class ConnectorTransport:
     """A conversation over the connector."""
 
-    name = "connector"
     requests_tools = False  # the server has tools of its own that run here
 
     def __init__(
@@ -91,10 +89,7 @@ class ConnectorTransport:
 
     # -- turns -----------------------------------------------------------------------------------------------------
 
-    async def run(self, message: ZeroMessage) -> None:
-        await self._run(message)
-
-    async def _run(self, message: ZeroMessage | None) -> None:
+    async def run(self, message: ZeroMessage | None) -> None:
         """Send a message, or let the agent go on, and show what happens until the server reports the end."""
         self._begin_turn()
         self._is_interrupted, self._operation_count = False, 0
@@ -421,11 +416,11 @@ class ConnectorTransport:
     def commands(self) -> tuple[SlashCommand, ...]:
         return self._controls.commands()
 
-    async def run_command(self, name: str, argument: str) -> str:
+    async def run_command(self, name: str) -> str:
         if not self._context_id:
             return "there is no conversation on the server yet"
         if name == NUDGE:
-            await self._run(None)
+            await self.run(None)
             return "Agent Zero went on and has finished"
         message = await self._controls.run(name, self._context_id)
         if name in ("reset", "terminate"):
@@ -436,7 +431,7 @@ class ConnectorTransport:
         return message
 
     async def compact(self) -> str:
-        return await self.run_command(COMPACT, "")
+        return await self.run_command(COMPACT)
 
     async def tokens(self) -> tuple[int, int]:
         if not self._context_id or not self._controls.has("token_status"):

@@ -1,8 +1,7 @@
 """Finds out whether a server has a connector that can be used."""
 
 from ostler.backends.agent_zero.connector import ConnectorTransport
-from ostler.backends.agent_zero.connector_server import LOGIN_HINT, NO_SOCKET, ConnectorServer
-from ostler.backends.agent_zero.connector_settings import ConnectorSettings
+from ostler.backends.agent_zero.connector_server import LOGIN_HINT, NO_SOCKET, ConnectorServer, ConnectorSettings
 from ostler.backends.agent_zero.transport import TransportStart, TurnListener
 from ostler.core.errors import BackendError
 

@@ -1,20 +1,23 @@
 """HTTP requests to the connector of an Agent Zero server: capabilities, login with session cookies, and routes."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 
 from ostler.backends.agent_zero.connector_socket import SOCKET_ROUTE, ConnectorSocket, open_connector_socket
+from ostler.backends.agent_zero.local_calls import MAX_CALLS
 from ostler.backends.agent_zero.server import ADDRESS_SETTING
-from ostler.backends.agent_zero.session_cookies import SessionCookies
 from ostler.core.errors import BackendError
 from ostler.http.client import HttpClient, HttpDocument
 from ostler.http.dialer import Dialer
 from ostler.http.proxy import proxy_for
 from ostler.http.url import ServerOrigin, percent_encode
 from ostler.http.websocket import HandshakeRefused
+from ostler.text.lazy_regex import lazy_regex
 from ostler.text.sanitise import sanitise
 from ostler.wire.agent_zero.connector_events import Capabilities, read_capabilities
 from ostler.wire.agent_zero.loose_values import parse_json
@@ -26,6 +29,28 @@ NO_SOCKET = "no_websocket"  # code of the error if the server has the routes, bu
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 _SECONDS = 15.0
 _ONCE = ("message_send", "chat_create", "nudge", "compact_chat")  # must not arrive twice
+MAX_COOKIES = 50
+MAX_CHARACTERS = 4096  # of one cookie, as in browsers
+_COOKIE = lazy_regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+=[!-:<-~]*")
+
+
+class ConnectorSettings(msgspec.Struct, frozen=True):
+    """Settings of the connector. `timeout` limits a silence and `max_wait` a turn; 0 means no limit.
+
+    `other_hosts` are machines besides `host` to which the user agreed.
+    """
+
+    host: str
+    version: str = ""
+    allow_shell: bool = False
+    project: str = ""
+    agent_profile: str = ""
+    timeout: float = 0.0
+    keepalive: float = 5.0
+    max_wait: float = 0.0
+    other_hosts: tuple[str, ...] = ()
+    max_operations: int = MAX_CALLS  # of a turn
+    retry_delays: tuple[float, ...] = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 
 
 class ConnectorLogin(msgspec.Struct, frozen=True):
@@ -33,6 +58,47 @@ class ConnectorLogin(msgspec.Struct, frozen=True):
 
     user: str
     password: str
+
+
+class SessionCookies:
+    """Cookies by name. All routes of one server get them, whatever path or domain they name."""
+
+    def __init__(self) -> None:
+        self._cookies: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._cookies)
+
+    @property
+    def header(self) -> str:
+        """The value of the `cookie` header."""
+        return "; ".join(self._cookies.values())
+
+    def clear(self) -> None:
+        self._cookies.clear()
+
+    def store(self, lines: str) -> None:
+        """Store the `set-cookie` headers of a response, one per line; invalid ones are left out."""
+        for line in lines.split("\n"):
+            cookie, *attributes = (part.strip() for part in line.split(";"))
+            name = cookie.partition("=")[0]
+            if not _COOKIE.fullmatch(cookie) or len(cookie) > MAX_CHARACTERS:
+                continue
+            if _is_expired(attributes):
+                self._cookies.pop(name, None)
+            elif name in self._cookies or len(self._cookies) < MAX_COOKIES:
+                self._cookies[name] = cookie
+
+
+def _is_expired(attributes: list[str]) -> bool:
+    values = {name.strip().lower(): value.strip() for name, _, value in (text.partition("=") for text in attributes)}
+    if (seconds := values.get("max-age", "")).lstrip("-").isdecimal():
+        return seconds.startswith("-") or not seconds.strip("0")
+    try:
+        expires = parsedate_to_datetime(values.get("expires", ""))
+    except (ValueError, TypeError):
+        return False
+    return expires.replace(tzinfo=expires.tzinfo or UTC) <= datetime.now(UTC)
 
 
 class ConnectorServer:
@@ -109,29 +175,21 @@ class ConnectorServer:
 
         Raises `BackendError`; its code is `NO_SOCKET` if the server or a proxy does not accept such a connection.
         """
-        try:
-            return await self._open_socket(on_event)
-        except HandshakeRefused as error:
-            if error.status not in (401, 403) or self._login is None:
-                raise self._socket_error(error) from None
-        await self.log_in()
-        try:
-            return await self._open_socket(on_event)
-        except HandshakeRefused as error:
-            raise self._socket_error(error) from None
+        for may_log_in in (self._login is not None, False):
+            try:
+                return await open_connector_socket(self._dialer, self._path, self._headers(), on_event)
+            except HandshakeRefused as error:
+                if not may_log_in or error.status not in (401, 403):
+                    raise BackendError(
+                        f"{self.address} refused the WebSocket {self._path}{SOCKET_ROUTE} (HTTP {error.status})",
+                        code=NO_SOCKET,
+                        hint="a proxy in between must forward this path with the headers Host, Origin and Upgrade",
+                    ) from None
+            await self.log_in()
+        raise AssertionError("unreachable")
 
     async def aclose(self) -> None:
         await self._http.aclose()
-
-    async def _open_socket(self, on_event: Callable[[str, Any], None]) -> ConnectorSocket:
-        return await open_connector_socket(self._dialer, self._path, self._headers(), on_event)
-
-    def _socket_error(self, error: HandshakeRefused) -> BackendError:
-        return BackendError(
-            f"{self.address} refused the WebSocket {self._path}{SOCKET_ROUTE} (HTTP {error.status})",
-            code=NO_SOCKET,
-            hint="a proxy in between must forward this path with the headers Host, Origin and Upgrade",
-        )
 
     async def _fetch(self, path: str, body: bytes, content_type: str, seconds: float = _SECONDS) -> HttpDocument:
         headers = [("content-type", content_type), ("accept", "application/json"), *self._headers()]

@@ -1,13 +1,14 @@
 """Converts the server's tool requests to calls of this session, and their results to what the server gets."""
 
 import os
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Any
 
 import msgspec
 
 from ostler.backends.agent_zero.transport import STEP_LIMIT
 from ostler.core.errors import BackendError
+from ostler.core.tool_aliases import normalize_name, resolve_tool_name, tools_by_alias
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.text.sanitise import sanitise
 from ostler.wire.agent_zero.zero_events import ZeroToolRequest, ZeroToolResult
@@ -86,3 +87,22 @@ def describe(request: ZeroToolRequest) -> ZeroToolRequest:
     return msgspec.structs.replace(
         request, command=sanitise(request.command)[:2000], reason=sanitise(request.reason)[:2000]
     )
+
+
+class DescribedTools:
+    """Tools with their arguments, by the names of the description. Without any, every tool can be requested."""
+
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        self._arguments = arguments
+        self._names = {tools_by_alias()[normalize_name(name)]: name for name in arguments}
+
+    def problem(self, tool: str) -> str:
+        """Return why a tool cannot be requested, or an empty text."""
+        if not self._names or resolve_tool_name(tool, self._names):
+            return ""
+        return f"there is no tool {tool!r:.60}; available: {', '.join(self._arguments)}"
+
+    def explain(self, tool: str, error: str) -> str:
+        """Return an error about arguments with those of the description."""
+        name = self._names.get(resolve_tool_name(tool, self._names) or "", "")
+        return f"{error.partition('; it takes ')[0]}; {name} takes {self._arguments[name]}" if name else error

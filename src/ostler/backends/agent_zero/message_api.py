@@ -64,7 +64,6 @@ class MessageApiSettings(msgspec.Struct, frozen=True):
 class MessageApiTransport:
     """A conversation over the message API."""
 
-    name = "message API"
     seq = 0
     requests_tools = True
 
@@ -345,7 +344,7 @@ class MessageApiTransport:
     def commands(self) -> tuple[SlashCommand, ...]:
         return tuple(SlashCommand(name, description) for name, (_, description) in _COMMANDS.items())
 
-    async def run_command(self, name: str, argument: str) -> str:
+    async def run_command(self, name: str) -> str:
         route, _ = _COMMANDS[name]
         if not self._context_id:
             return "there is no conversation on the server yet"

@@ -5,6 +5,8 @@ tools that the server requests through it.
 """
 
 import asyncio
+import base64
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -13,6 +15,7 @@ from typing import Protocol
 import msgspec
 
 from ostler.core.errors import BackendError
+from ostler.core.prompt import EmbeddedResource, ImageContent, Prompt, ResourceLink
 from ostler.core.sessions import SessionOption, SlashCommand
 from ostler.wire.agent_zero.server_documents import ZeroLogItem
 from ostler.wire.agent_zero.zero_events import ZeroEvent, ZeroToolRequest, ZeroToolResult
@@ -23,6 +26,7 @@ COMMON_OPTIONS = {
     "agent_profile": "Agent Zero profile",
     "project": "Agent Zero project",
 }  # of every server: name, label
+_SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
 
 class ZeroAttachment(msgspec.Struct, frozen=True):
@@ -73,10 +77,6 @@ class ZeroTransport(Protocol):
     """One conversation with a server."""
 
     @property
-    def name(self) -> str:
-        """What to call this way of talking to the server in messages."""
-
-    @property
     def context_id(self) -> str:
         """The server's id of the conversation; empty if there is none yet."""
 
@@ -111,7 +111,7 @@ class ZeroTransport(Protocol):
 
     def commands(self) -> tuple[SlashCommand, ...]: ...
 
-    async def run_command(self, name: str, argument: str) -> str:
+    async def run_command(self, name: str) -> str:
         """Run one of `commands` and return the message for the user. Raises `BackendError`."""
 
     async def compact(self) -> str:
@@ -191,3 +191,33 @@ class Silence:
         if self._keepalive and seconds >= self._shown_next:
             self._shown_next = seconds + self._keepalive
             self._listener.on_waiting(seconds)
+
+
+def make_message(prompt: Prompt, notes: Sequence[str], context: str) -> ZeroMessage:
+    """Return the message of a prompt; after notes or a context, `USER:` marks where the prompt begins."""
+    links = [block.uri for block in prompt.blocks if isinstance(block, ResourceLink) and block.uri not in prompt.text]
+    text = "\n".join((prompt.text, *links))
+    before = [*notes, context] if context else list(notes)
+    if before:
+        text = "\n\n".join((*before, f"USER: {text}"))
+    return ZeroMessage(text, _attachments(prompt))
+
+
+def _attachments(prompt: Prompt) -> tuple[ZeroAttachment, ...]:
+    """Return the mentioned files and images; names that occur twice get a number."""
+    attachments: dict[str, ZeroAttachment] = {}
+    for block in prompt.blocks:
+        match block:
+            case EmbeddedResource(uri, text):
+                name, data = os.path.basename(uri.rstrip("/")) or "file", base64.b64encode(text.encode()).decode()
+            case ImageContent(mime, data, name):
+                name = os.path.basename(name) or f"image{_SUFFIXES.get(mime, '')}"
+            case _:
+                continue
+        stem, dot, suffix = name.rpartition(".")
+        number = 1
+        while name in attachments:
+            number += 1
+            name = f"{stem}-{number}{dot}{suffix}" if stem else f"{suffix}-{number}"
+        attachments[name] = ZeroAttachment(name, data)
+    return tuple(attachments.values())

@@ -4,9 +4,8 @@ The tool host decides alone: what it tells others is who waits for an answer, an
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
-from ostler.backends.remote.questions import ServerQuestions
 from ostler.core.display import Display, DisplayDiff, DisplayFields, DisplayText
 from ostler.core.events import Envelope, Event, Notice, PermissionAsked, PermissionDecided
 from ostler.core.permission import Decision, Permission, Question, QuestionReply
@@ -22,31 +21,7 @@ SCHEMA: dict[str, object] = {
 }
 MAX_TEXT = 20_000
 MAX_FEEDBACK = 2000
-
-
-class SharedApprovals:
-    """The requests of this machine, if it is the tool host, and those of others."""
-
-    def __init__(self, host: "HostRequests", others: "OtherRequests") -> None:
-        self.host = host
-        self._others = others
-
-    def on_message(self, frame: ApprovalRequest | ApprovalAnswer | ApprovalResolved) -> None:
-        match frame:
-            case ApprovalRequest():
-                self._others.on_request(frame)
-            case ApprovalAnswer():
-                self.host.answer(frame)
-            case ApprovalResolved(ask_id):
-                self._others.on_resolved(ask_id)
-
-    def on_connected(self) -> None:
-        self._others.on_connected()
-        self.host.repeat()
-
-    def close(self) -> None:
-        self._others.close()
-        self.host.close()
+MAX_OPEN = 8
 
 
 class HostRequests:
@@ -83,10 +58,8 @@ class HostRequests:
         if self._session is None or request is None or request.only_at_host or decision is None:
             return
         if decision.answer in ("allow", "deny"):
-            who, feedback = (
-                escape_to_one_line(answer.who[:100]) or "another client",
-                sanitise(decision.feedback)[:MAX_FEEDBACK],
-            )
+            who = escape_to_one_line(answer.who[:100]) or "another client"
+            feedback = sanitise(decision.feedback)[:MAX_FEEDBACK]
             self._session.answer(answer.ask_id, Decision(decision.answer, "person", feedback=feedback, who=who))
 
     def close(self) -> None:
@@ -109,53 +82,75 @@ class HostRequests:
 
 
 class OtherRequests:
-    """Shows the requests of the tool host, and questions of the server, to the user of this client."""
+    """Shows the requests of the tool host, and questions of the server, to the user of this client.
+
+    The server itself is never asked for permission, and never answers for it.
+    """
 
     def __init__(
-        self, questions: ServerQuestions, send: Callable[[ApprovalAnswer], object], emit: Callable[[Event], None]
+        self,
+        session_id: str,
+        send: Callable[[ApprovalAnswer], object],
+        ask: Callable[[Question], Awaitable[QuestionReply]],
+        emit: Callable[[Event], None],
     ) -> None:
-        self._questions = questions
+        self._session_id = session_id
         self._send = send
+        self._ask = ask
         self._emit = emit
         self._told: set[str] = set()
         self._asked: set[str] = set()
+        self._open: dict[str, asyncio.Task[None]] = {}
 
     def on_request(self, request: ApprovalRequest) -> None:
         if request.question is not None:
-            self._questions.start(request.ask_id, request.question)
+            self._start(request.ask_id, request.question, is_approval=False)
         elif request.permission is not None:
             self._show(request, request.permission)
 
     def on_resolved(self, ask_id: str) -> None:
         self._told.discard(ask_id)
-        self._questions.withdraw(ask_id)
+        self._withdraw(ask_id)
 
     def on_connected(self) -> None:
         """Close what was asked before: the server sends again what is still open."""
         for ask_id in self._asked:
-            self._questions.withdraw(ask_id)
+            self._withdraw(ask_id)
         self._asked.clear()
 
     def close(self) -> None:
-        self._questions.close()
+        for task in tuple(self._open.values()):
+            task.cancel()
 
     def _show(self, request: ApprovalRequest, permission: Permission) -> None:
         ask_id, host = request.ask_id, escape_to_one_line(request.host.name[:100]) or "the tool host"
-        if request.only_at_host:
-            if ask_id not in self._told:
-                self._told.add(ask_id)
-                self._emit(Notice("info", f"{host} waits for an answer there: {sanitise(permission.title)[:500]}"))
-            return
+        if not request.only_at_host:
+            self._asked.add(ask_id)
+            text = f"{permission.title}\n{_preview_text(permission.preview)}".strip()[:MAX_TEXT]
+            self._start(ask_id, Question(ask_id, text, SCHEMA, asked_by=host), is_approval=True)
+        elif ask_id not in self._told:
+            self._told.add(ask_id)
+            self._emit(Notice("info", f"{host} waits for an answer there: {sanitise(permission.title)[:500]}"))
 
-        def answer(reply: QuestionReply) -> None:
-            chosen = (reply.content or {}).get("answer") if reply.action == "accept" else None
-            if chosen in (ALLOW, DENY):
-                decision = Decision("allow" if chosen == ALLOW else "deny", "person")
-                self._send(ApprovalAnswer(ask_id, decision=decision))
+    def _start(self, ask_id: str, question: Question, *, is_approval: bool) -> None:
+        """Ask the user. The same question is asked once, and few at a time."""
+        if ask_id not in self._open and len(self._open) < MAX_OPEN:
+            work = self._run(ask_id, question, is_approval=is_approval)
+            self._open[ask_id] = asyncio.create_task(work, name="question of the server")
 
-        self._asked.add(ask_id)
-        text = f"{permission.title}\n{_preview_text(permission.preview)}".strip()[:MAX_TEXT]
-        self._questions.start(ask_id, Question(ask_id, text, SCHEMA, asked_by=host), answer)
+    def _withdraw(self, ask_id: str) -> None:
+        if task := self._open.pop(ask_id, None):
+            task.cancel()
+
+    async def _run(self, ask_id: str, question: Question, *, is_approval: bool) -> None:
+        reply = await self._ask(question)
+        self._open.pop(ask_id, None)
+        chosen = (reply.content or {}).get("answer") if reply.action == "accept" else None
+        if not is_approval:
+            self._send(ApprovalAnswer(ask_id, self._session_id, reply=reply))
+        elif chosen in (ALLOW, DENY):
+            decision = Decision("allow" if chosen == ALLOW else "deny", "person")
+            self._send(ApprovalAnswer(ask_id, decision=decision))
 
 
 def _preview_text(preview: Display) -> str:

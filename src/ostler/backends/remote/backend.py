@@ -6,23 +6,17 @@ from contextlib import suppress
 
 import msgspec
 
-from ostler.backends.remote.approvals import HostRequests, OtherRequests, SharedApprovals
+from ostler.backends.remote.approvals import HostRequests, OtherRequests
 from ostler.backends.remote.host_calls import HostCalls
-from ostler.backends.remote.interrupted_turn import follow_interrupted
-from ostler.backends.remote.log_position import LogPosition
-from ostler.backends.remote.message_ids import new_message_id
+from ostler.backends.remote.log_position import LogPosition, show_missing
 from ostler.backends.remote.plan import RemotePlan
-from ostler.backends.remote.questions import ServerQuestions
 from ostler.backends.remote.remote_info import RemoteInfo
-from ostler.backends.remote.requests import ChangeRequests
 from ostler.backends.remote.server import KnownCapabilities, RemoteServer
-from ostler.backends.remote.session_choice import choose_session, restore_texts
-from ostler.backends.remote.snapshot_view import show_missing
-from ostler.backends.remote.stream import ServerStream
+from ostler.backends.remote.session_choice import choose_session, follow_interrupted, new_message_id, restore_texts
+from ostler.backends.remote.stream import ServerStream, TrafficLimit
 from ostler.backends.remote.tool_role import ToolRole
-from ostler.backends.remote.traffic_limit import TrafficLimit
 from ostler.backends.remote.turns import FollowedTurn, OtherTurns, RemoteTurns
-from ostler.backends.remote.waiting_messages import WaitingMessages
+from ostler.backends.remote.waiting_messages import ChangeRequests, WaitingMessages
 from ostler.core import events as e
 from ostler.core.errors import BackendError, OstlerError
 from ostler.core.prompt import Prompt, TextContent
@@ -86,9 +80,10 @@ class RemoteBackend:
         self._info: RemoteInfo
         self._role: ToolRole
         self._changes: ChangeRequests
-        self._approvals: SharedApprovals
+        self._host_requests: HostRequests
+        self._other_requests: OtherRequests
         self._waiting: WaitingMessages
-        self._stream: ServerStream | None = None
+        self._stream: ServerStream
 
     # -- backend ---------------------------------------------------------------------------------------------------
 
@@ -98,16 +93,16 @@ class RemoteBackend:
         self._position = LogPosition(context, start.session_id)
         try:
             self._capabilities = await self._server.capabilities()
-            chosen = await choose_session(self._server, self._plan, self._position, self._root, self._model)
-            session_id, self._model, self._resumes = chosen.id, chosen.model, chosen.resumes
+            session_id, self._model, self._resumes = await choose_session(
+                self._server, self._plan, self._position, self._root, self._model
+            )
             await restore_texts(self._server, self._plan, self._position)
             host = HostInfo(start.session_id, self._plan.host_name)  # only this session has the record of its calls
             self._role = ToolRole(self._plan, host, self._capabilities.session_tools, self._report)
             parts = (self._server.address, session_id, self._model, self._capabilities.model_names())
             self._info = RemoteInfo(*parts, self._role.describe, context.emit)
             self._workspace = self._plan.workspace()
-            stream = ServerStream(self._server, session_id, self, self._plan.delays)
-            self._stream = stream
+            self._stream = stream = ServerStream(self._server, session_id, self, self._plan.delays)
             self._calls = HostCalls(
                 context, session_id, self._send_as_host, self._role.tool_names, start.session_id, self._plan.checks
             )
@@ -115,9 +110,8 @@ class RemoteBackend:
             self._interrupted = follow_interrupted(self._position, self._turns, self._calls)
             self._changes = ChangeRequests(session_id, stream.send)
             self._waiting = WaitingMessages(session_id, stream.send, self._make_message)
-            questions = ServerQuestions(session_id, stream.send, context.ask)
-            requests = HostRequests(self._send_as_host, self._calls.ran_here)
-            self._approvals = SharedApprovals(requests, OtherRequests(questions, stream.send, self._report))
+            self._host_requests = HostRequests(self._send_as_host, self._calls.ran_here)
+            self._other_requests = OtherRequests(session_id, stream.send, context.ask, self._report)
             await stream.start()
         except BaseException:
             await self._server.aclose()
@@ -132,7 +126,7 @@ class RemoteBackend:
         self._calls.reset_limits()
         if prompt is not None:
             self._traffic.reset()
-        stream = self._require_stream()
+        stream = self._stream
         if turn is None:
             message = None if prompt is None else self._make_message(prompt)
             turn = self._turns.follow(message)
@@ -160,7 +154,7 @@ class RemoteBackend:
             return await self._waiting.set(change.prompts, change.withdrawn)
         try:
             if isinstance(change, TakeTools):
-                return await self._role.take_tools(self._require_stream())
+                return await self._role.take_tools(self._stream)
             if isinstance(change, Revert):
                 return await self._revert()
             return await self._changes.send(change)
@@ -184,13 +178,14 @@ class RemoteBackend:
 
     async def aclose(self) -> None:
         await self._calls.end_turn()
-        self._approvals.close()
-        await self._require_stream().aclose()
+        self._other_requests.close()
+        self._host_requests.close()
+        await self._stream.aclose()
         await self._server.aclose()
 
     def share_requests(self, session: Session) -> None:
         """Tell the other clients of the session on the server about the open requests here; called after `open`."""
-        self._approvals.host.follow(session, others_may_answer=self._plan.others_may_answer)
+        self._host_requests.follow(session, others_may_answer=self._plan.others_may_answer)
 
     # -- listener of the stream ------------------------------------------------------------------------------------
 
@@ -208,10 +203,11 @@ class RemoteBackend:
         self._role.on_connected(created)
         self._info.on_connected(created)
         turn = self._turns.followed
-        if turn and turn.unsent and self._stream:
+        if turn and turn.unsent:
             self._stream.send(turn.unsent)
         self._waiting.on_connected(resumed=created.resumed)
-        self._approvals.on_connected()
+        self._other_requests.on_connected()
+        self._host_requests.repeat()
         self._send_cancels()
 
     def on_host_taken(self) -> bool:
@@ -242,8 +238,12 @@ class RemoteBackend:
                 self._changes.on_result(frame)
             case ErrorMessage():
                 self._on_error(frame)
-            case ApprovalRequest() | ApprovalAnswer() | ApprovalResolved():
-                self._approvals.on_message(frame)
+            case ApprovalRequest():
+                self._other_requests.on_request(frame)
+            case ApprovalAnswer():
+                self._host_requests.answer(frame)
+            case ApprovalResolved(ask_id):
+                self._other_requests.on_resolved(ask_id)
             case HostStatus():
                 self._role.on_status(frame)
                 self._info.report()
@@ -349,7 +349,7 @@ class RemoteBackend:
     def _on_queue(self, waiting: set[str]) -> None:
         """End the local turn if its message was withdrawn; withdraw messages that were cancelled here."""
         for message_id in waiting & self._turns.cancelled_messages:
-            self._require_stream().send(QueueWithdraw(message_id, self._position.session_id))
+            self._stream.send(QueueWithdraw(message_id, self._position.session_id))
         if self._turns.on_queue(waiting):
             self.context.emit(e.Notice("info", "the message was withdrawn from the queue"))
 
@@ -383,12 +383,12 @@ class RemoteBackend:
 
     def _send_as_host(self, frame: ToolResultMessage | ApprovalRequest | ApprovalResolved) -> None:
         if not self._role.is_viewer:  # otherwise another machine runs the tools now, and these calls have ended
-            self._require_stream().send(frame)
+            self._stream.send(frame)
 
     def _sync_manifest(self) -> None:
         """Tell the server which tools there are now, if they changed."""
         if self._role.update_manifest():
-            self._require_stream().send(ManifestChange(self._role.manifest.sent, self._position.session_id))
+            self._stream.send(ManifestChange(self._role.manifest.sent, self._position.session_id))
 
     # -- messages and turns ----------------------------------------------------------------------------------------
 
@@ -410,7 +410,7 @@ class RemoteBackend:
         """Stop the turn on the server. If it does not end soon, it is given up here and ended when that is possible."""
         self._turns.give_up(turn)
         self._send_cancels()
-        stream = self._require_stream()
+        stream = self._stream
         if turn.message is None and not turn.turn_id:
             stream.send(CancelMessage(self._position.session_id))
         if turn.unsent or stream.error:
@@ -423,8 +423,6 @@ class RemoteBackend:
 
     def _send_cancels(self) -> None:
         """Send what ends the turns and messages that were cancelled here; repeated after each connection."""
-        if self._stream is None:
-            return
         for turn_id in self._turns.given_up:
             self._stream.send(CancelMessage(self._position.session_id, turn_id))
         for message_id in self._turns.cancelled_messages:
@@ -444,7 +442,3 @@ class RemoteBackend:
         """Show what a server can cause at any time; too many of them are dropped."""
         if not self._notices.take():
             self.context.emit(notice)
-
-    def _require_stream(self) -> ServerStream:
-        assert self._stream is not None, "the session is not open"
-        return self._stream

@@ -79,7 +79,7 @@ class EventChannel:
             raise item
         return item
 
-    async def aclose(self, code: int = 1000) -> None:
+    async def aclose(self) -> None:
         """Send what waits, if that is possible soon, and close."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):

@@ -9,11 +9,11 @@ import msgspec
 
 from ostler.backends.remote.project_checks import HostChecks, ProjectChecks
 from ostler.backends.remote.stream import ProtocolViolation
-from ostler.backends.remote.written_files import WrittenFiles
-from ostler.core.display import Display
+from ostler.core.display import Display, DisplayDiff
 from ostler.core.errors import OstlerError
-from ostler.core.events import ToolCalled, ToolFinished, ToolStarted
+from ostler.core.events import ToolCalled, ToolFinished
 from ostler.core.protocols import BackendContext
+from ostler.core.session_view import find_start
 from ostler.core.tool_aliases import resolve_tool_name
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.text.truncate import truncate_middle
@@ -28,6 +28,35 @@ MAX_REFUSED = 500  # of one turn; then the server is not believed any more
 MAX_ID = 256
 MAX_OUTPUT = 1_000_000  # characters
 log = logging.getLogger("ostler.remote")
+MAX_SHOWN = 20
+
+
+class WrittenFiles:
+    """The files that a turn wrote, each with its last operation, in order."""
+
+    def __init__(self) -> None:
+        self._operations: dict[str, str] = {}
+
+    def add(self, result: ToolResult) -> tuple[str, ...]:
+        """Add the files of a result. Return their paths."""
+        found = {
+            block.path: f"{block.operation} {block.path} (+{block.additions} -{block.deletions})"
+            for block in result.for_human.blocks
+            if isinstance(block, DisplayDiff) and block.operation != "unchanged"
+        }
+        if not found and result.status == "ok" and isinstance(result.data, dict):
+            path, operation = result.data.get("path"), result.data.get("operation")
+            if isinstance(path, str) and operation in ("created", "updated", "appended", "deleted", "renamed"):
+                found = {path: f"{operation} {path}"}
+        if result.status == "ok":
+            self._operations.update(found)
+        return tuple(found) if result.status == "ok" else ()
+
+    def summary(self) -> str:
+        """Return a line with the files, or an empty text if there are none."""
+        lines = list(self._operations.values())
+        more = f", and {len(lines) - MAX_SHOWN} more" if len(lines) > MAX_SHOWN else ""
+        return f"on this machine: {', '.join(lines[:MAX_SHOWN])}{more}" if lines else ""
 
 
 class HostCalls:
@@ -200,12 +229,8 @@ class HostCalls:
         self._send(result_message(self._session_id, result, written, milliseconds, message.trace_id))
 
     def _had_effects(self, call_id: str) -> bool:
-        records = self._context.records()
-        for index in reversed(range(len(records))):  # from the end, because the call has just run
-            event = records[index].event if records.type_at(index) == "tool_started" else None
-            if isinstance(event, ToolStarted) and event.call_id == call_id:
-                return bool(event.effects)
-        return False
+        started = find_start(self._context.records(), call_id)
+        return started is not None and started.effects
 
     def _log(self, call: ToolCall, result: ToolResult, ms: int, trace: str, written: tuple[str, ...]) -> None:
         level = logging.INFO if result.status == "ok" else logging.WARNING

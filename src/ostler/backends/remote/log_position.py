@@ -1,4 +1,4 @@
-"""The position in the server's log, kept in the journal, and the events that the client takes from the log."""
+"""The position in the server's log, kept in the journal, and what the client takes from the log or a snapshot."""
 
 from collections.abc import Callable
 
@@ -8,20 +8,25 @@ from ostler.core.events import (
     Event,
     MessageDone,
     MessageSnapshot,
+    Notice,
     PartialReply,
     RemoteCursor,
+    TodosChanged,
     ToolCalled,
     ToolFinished,
     TurnStarted,
     UnknownEvent,
 )
 from ostler.core.message import CallPart, Message
+from ostler.core.prompt import TextContent
 from ostler.core.protocols import BackendContext
+from ostler.core.session_view import latest_event
 from ostler.core.tools import CallOrigin, ToolCall
+from ostler.text.sanitise import escape_to_one_line
 from ostler.wire.event_codec import EventDecodeError, decode_event
-from ostler.wire.frames_shared import ResumePoint
+from ostler.wire.frames_shared import ResumePoint, SnapshotMessage
 from ostler.wire.remote_events import adopted
-from ostler.wire.server_frames import EventMessage
+from ostler.wire.server_frames import EventMessage, Resync
 
 _SEPARATOR = "/"
 
@@ -48,8 +53,7 @@ class LogPosition:
     def _load(self, context: BackendContext) -> None:
         records = context.records()
         last = max(records.indexes_of(("far_mark",)), default=-1)
-        cursor = records[last].event if last >= 0 else None
-        if isinstance(cursor, RemoteCursor):
+        if cursor := self._last_cursor():
             self.session_id, _, self.epoch = cursor.epoch.partition(_SEPARATOR)
             self.seq = cursor.seq
             self.is_copied = cursor.session != self._local_id
@@ -57,7 +61,7 @@ class LogPosition:
         if began > max(records.indexes_of(("turn_ended",)), default=-1) and not self.is_copied:
             started = records[began].event
             self.interrupted = started if isinstance(started, TurnStarted) else None
-            if last > began and isinstance(cursor, RemoteCursor):
+            if last > began and cursor:
                 self.message, self.turn = cursor.message, cursor.turn
         for index in records.indexes_of(("message_done",)):
             if index > last and isinstance(event := records[index].event, MessageDone):
@@ -84,11 +88,12 @@ class LogPosition:
 
     def active_seq(self) -> int | None:
         """Return the position in the server's log after the records that are in effect, or None if it is unknown."""
-        records = self._context.records()
-        last = max(records.indexes_of(("far_mark",)), default=-1)
-        cursor = records[last].event if last >= 0 else None
-        is_known = isinstance(cursor, RemoteCursor) and cursor.epoch == self._log_name
-        return cursor.seq if isinstance(cursor, RemoteCursor) and is_known else None
+        cursor = self._last_cursor()
+        return cursor.seq if cursor and cursor.epoch == self._log_name else None
+
+    def _last_cursor(self) -> RemoteCursor | None:
+        cursor = latest_event(self._context.records(), "far_mark")
+        return cursor if isinstance(cursor, RemoteCursor) else None
 
     @property
     def _log_name(self) -> str:
@@ -135,10 +140,34 @@ class LogPosition:
             self.save()
 
 
-def as_model_call(call: ToolCall) -> ToolCall:
-    return msgspec.structs.replace(call, origin="model") if call.origin != "model" else call
-
-
 def _as_model_message(message: Message) -> Message:
-    parts = tuple(CallPart(as_model_call(part.call)) if isinstance(part, CallPart) else part for part in message.parts)
+    parts = tuple(
+        CallPart(msgspec.structs.replace(part.call, origin="model")) if isinstance(part, CallPart) else part
+        for part in message.parts
+    )
     return msgspec.structs.replace(message, parts=parts)
+
+
+def show_missing(resync: Resync, context: BackendContext, own_message_id: str, *, is_continued: bool) -> None:
+    """Emit the messages that are not in the journal. `is_continued`: the journal has a part of the conversation."""
+    records, snapshot = context.records(), resync.snapshot
+    events = (records[index].event for index in records.indexes_of(("message_done",)))
+    known = {event.message.id for event in events if isinstance(event, MessageDone)}
+    if is_continued:
+        text = f"the server's log cannot be continued ({resync.reason}); the messages above may be incomplete"
+        context.emit(Notice("warning", text))
+    if snapshot.truncated:
+        context.emit(Notice("info", "the server left out the oldest messages"))
+    for message in snapshot.messages:
+        if message.id not in known and message.id != own_message_id:
+            _show(message, context, shows_prompts=not is_continued)
+    if snapshot.todos:
+        context.emit(TodosChanged(snapshot.todos))
+
+
+def _show(message: SnapshotMessage, context: BackendContext, *, shows_prompts: bool) -> None:
+    if message.role == "user" and shows_prompts:
+        who = escape_to_one_line(message.who[:100]) or "earlier prompt"
+        context.emit(Notice("info", f"{who}: {message.content}", quotes=True))
+    elif message.role == "assistant" and message.content:
+        context.emit(MessageDone(Message(message.id, (TextContent(message.content),))))

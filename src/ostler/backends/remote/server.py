@@ -87,11 +87,15 @@ def _is_blocked(error: BackendError) -> bool:
 
     if not isinstance(error, HandshakeRefused):
         return error.fault.code in _BLOCKED_CODES
+    return not _read_error(error.body).code
+
+
+def _read_error(body: bytes) -> _ErrorDocument:
+    """Return what the server says about an error; an empty document if it is not of an Ostler server."""
     try:
-        document = msgspec.json.decode(error.body, type=_ErrorDocument)
+        return msgspec.json.decode(body, type=_ErrorDocument)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return True
-    return not document.code
+        return _ErrorDocument()
 
 
 def parse_server_url(text: str) -> ServerAddress:
@@ -184,10 +188,7 @@ class RemoteServer:
 
     def refusal(self, status: int, body: bytes) -> BackendError:
         """Return the error for an HTTP status."""
-        try:
-            text = sanitise(msgspec.json.decode(body, type=_ErrorDocument).error)[:500]
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            text = ""
+        text = sanitise(_read_error(body).error)[:500]
         detail = f": {text}" if text else ""
         if status in (401, 403):
             return BackendError(f"{self.address.url} refused the token{detail}", code="auth", hint=TOKEN_HINT)

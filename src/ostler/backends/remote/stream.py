@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import random
+import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -43,6 +45,10 @@ _LOG_FRAMES = (EventMessage, ToolCallMessage, Resync, AssistantDone, AssistantDe
 _FINAL_STATUSES = (400, 401, 403, 404)
 _RESUMING_CODES = (CloseCode.NO_HELLO, CloseCode.RATE_LIMITED)
 log = logging.getLogger("ostler.remote")
+MAX_BYTES = 256 * 1024 * 1024
+REFILL_SECONDS = 300.0  # after which all of it is available again
+MIN_COST = 512  # of a message, because each may become a record
+MAX_REPLY = 16 * 1024 * 1024  # characters of one message of the model
 
 
 class ProtocolViolation(BackendError):
@@ -116,7 +122,7 @@ class ServerStream:
         try:
             await self._connect()
         except OstlerError as error:
-            raise self._final_error(error) or self._describe(error) from None
+            raise self._final_error(error, is_first=True) or error from None
         loops = (self._run(), self._process())
         self._tasks = [asyncio.create_task(loop, name="server stream") for loop in loops]
 
@@ -283,32 +289,25 @@ class ServerStream:
         is_limited = getattr(error, "close_code", 0) == CloseCode.RATE_LIMITED
         return max(self._delays.after(attempt), min(asked or 1.0, 300.0) if is_limited else 0.0)
 
-    def _final_error(self, error: OstlerError) -> OstlerError | None:
-        """Return the error to stop with, or None if another attempt can succeed."""
+    def _final_error(self, error: OstlerError, *, is_first: bool = False) -> OstlerError | None:
+        """Return the error to stop with, with what the server said, or None if another attempt can succeed.
+
+        After the first attempt there is no other one.
+        """
         from ostler.http.websocket import HandshakeRefused, WebSocketClosed
 
         match error:
             case ProtocolViolation():
                 return error
-            case HandshakeRefused(status=status, body=body):
-                return self._server.refusal(status, body) if status in _FINAL_STATUSES else None
+            case HandshakeRefused(status=status, body=body) if is_first or status in _FINAL_STATUSES:
+                return self._server.refusal(status, body)
             case WebSocketClosed(close_code=code) if code >= CloseCode.BAD_MESSAGE and code not in _RESUMING_CODES:
                 hint = TOKEN_HINT if code == CloseCode.UNAUTHENTICATED else ""
                 return BackendError(self._reason(error), code=f"closed_{code}", hint=hint)
-            case _:
-                return None
-
-    def _describe(self, error: OstlerError) -> OstlerError:
-        """Return the error of the first attempt, with what the server said."""
-        from ostler.http.websocket import HandshakeRefused, WebSocketClosed
-
-        match error:
-            case HandshakeRefused(status=status, body=body):
-                return self._server.refusal(status, body)
-            case WebSocketClosed():
+            case WebSocketClosed() if is_first:
                 return BackendError(self._reason(error), code="closed")
             case _:
-                return error
+                return None
 
     def _reason(self, error: "WebSocketClosed | OstlerError") -> str:
         text = self._last_error.message if self._last_error else str(error)
@@ -357,3 +356,33 @@ def _unusable(error: Exception) -> ProtocolViolation:
     """Return the error for a message that is valid but cannot be stored or shown, such as one with a huge number."""
     log.error("a message of the server cannot be used", exc_info=error)
     return ProtocolViolation(f"a message of the server cannot be used: {sanitise(repr(error))[:200]}")
+
+
+class TrafficLimit:
+    """What the messages of a server may still cost. It is renewed slowly, and when the user sends a prompt."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._at = clock()
+        self._used = 0.0
+        self._reply = 0
+
+    def reset(self) -> None:
+        self._used = 0.0
+
+    def count(self, size: int) -> None:
+        """Count a message. Raises `ProtocolViolation` if the server sends without end."""
+        now = self._clock()
+        renewed = (now - self._at) * MAX_BYTES / REFILL_SECONDS
+        self._used, self._at = max(0.0, self._used - renewed) + max(size, MIN_COST), now
+        if self._used > MAX_BYTES:
+            raise ProtocolViolation(f"the server sent more than {MAX_BYTES >> 20} MiB of messages in a short time")
+
+    def count_delta(self, size: int) -> None:
+        """Count text of the message that the model writes now. Raises `ProtocolViolation` if it has no end."""
+        self._reply += size
+        if self._reply > MAX_REPLY:
+            raise ProtocolViolation(f"the server sent a reply of more than {MAX_REPLY >> 20} million characters")
+
+    def end_reply(self) -> None:
+        self._reply = 0

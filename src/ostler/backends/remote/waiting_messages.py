@@ -1,6 +1,7 @@
-"""The prompts of this side that wait in the server's queue."""
+"""What waits for the server: changes for their answers, and the prompts of this side in its queue."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -8,8 +9,12 @@ import msgspec
 from ostler.core.errors import BackendError, OstlerError
 from ostler.core.events import Queued
 from ostler.core.prompt import Prompt, TextContent
-from ostler.wire.client_frames import QueueWithdraw, UserMessageFrame
+from ostler.core.sessions import SessionChange
+from ostler.wire.client_frames import ChangeRequest, QueueWithdraw, UserMessageFrame
 from ostler.wire.frames_shared import QueueItem
+from ostler.wire.server_frames import ChangeResult
+
+ANSWER_SECONDS = 15.0
 
 
 class WaitingMessage(msgspec.Struct, eq=False):
@@ -34,9 +39,6 @@ class WaitingMessages:
         self._make = make
         self._messages: dict[str, WaitingMessage] = {}
         self._asks_queue = False
-
-    def __contains__(self, message_id: object) -> bool:
-        return message_id in self._messages
 
     async def set(self, prompts: Sequence[Prompt], withdrawn: Sequence[str] = ()) -> bool:
         """Make these the prompts of this side that wait, and withdraw those of other clients with the given ids.
@@ -99,3 +101,41 @@ class WaitingMessages:
     def fail_all(self, error: OstlerError) -> None:
         for message_id in tuple(self._messages):
             self.on_error(message_id, str(error), error.fault.code)
+
+
+class ChangeRequests:
+    """The changes that wait for an answer, by request id."""
+
+    def __init__(self, session_id: str, send: Callable[[ChangeRequest], bool]) -> None:
+        self._session_id = session_id
+        self._send = send
+        self._waiting: dict[str, asyncio.Future[bool]] = {}
+
+    async def send(self, change: SessionChange) -> bool:
+        """Send a change and return whether the server applied it. Raises `BackendError`."""
+        request_id = os.urandom(8).hex()
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = answer
+        try:
+            if not self._send(ChangeRequest(request_id, change, self._session_id)):
+                raise BackendError("the server is not connected now, so it was not told", code="disconnected")
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await answer
+        except TimeoutError:
+            raise BackendError("the server did not answer", code="timeout") from None
+        finally:
+            del self._waiting[request_id]
+
+    def on_result(self, result: ChangeResult) -> None:
+        if (answer := self._waiting.get(result.request_id)) and not answer.done():
+            answer.set_result(result.applied)
+
+    def on_error(self, request_id: str, text: str) -> None:
+        if (answer := self._waiting.get(request_id)) and not answer.done():
+            answer.set_exception(BackendError(text, code="refused"))
+
+    def fail_all(self) -> None:
+        """Fail what waits: after a cut nobody knows whether the server applied it."""
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(BackendError("the connection was cut before the server answered", code="cut"))

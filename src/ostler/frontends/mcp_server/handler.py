@@ -12,8 +12,16 @@ from ostler.core.events import Event, PermissionAsked, QuestionAsked, ToolProgre
 from ostler.core.protocols import Session
 from ostler.core.tools import ToolCall, ToolResult, ToolSpec
 from ostler.frontends.mcp_server.client_requests import can_show
-from ostler.frontends.mcp_server.prompt_run import RUN_SPEC, RUN_TOOL, OpenRun, run_prompt
-from ostler.frontends.mcp_server.served_call import ANSWER_SECONDS, Report, ServedCall, SuspendedCalls
+from ostler.frontends.mcp_server.served_call import (
+    ANSWER_SECONDS,
+    RUN_SPEC,
+    RUN_TOOL,
+    OpenRun,
+    Report,
+    ServedCall,
+    SuspendedCalls,
+    run_prompt,
+)
 from ostler.wire.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcPeer, Params, RpcError
 from ostler.wire.mcp import (
     CAPABILITIES_META,

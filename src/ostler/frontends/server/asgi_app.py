@@ -58,11 +58,10 @@ async def _openapi(request: Request) -> Response:
 
 
 async def _page(request: Request) -> Response:
-    from ostler.frontends.server.openapi import openapi_document
-    from ostler.frontends.server.openapi_page import HEADERS, openapi_page
+    from ostler.frontends.server.openapi import PAGE_HEADERS, openapi_document, openapi_page
     from ostler.wire.frames_schema import frames_schema
 
-    return HTMLResponse(openapi_page(openapi_document(), frames_schema()), headers=HEADERS)
+    return HTMLResponse(openapi_page(openapi_document(), frames_schema()), headers=PAGE_HEADERS)
 
 
 async def _schema(request: Request) -> Response:

@@ -11,9 +11,9 @@ from starlette.responses import Response
 from ostler.core.events import MessageDone, TextDelta, TurnEnded
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import Session
+from ostler.frontends.server.frame_translator import hide_internal_error
 from ostler.frontends.server.http_errors import HttpError, read_json
 from ostler.frontends.server.hubs import SessionHubs
-from ostler.frontends.server.internal_errors import hide_internal_error
 from ostler.frontends.server.sse_route import STREAM_HEADERS, ClosingStream
 from ostler.wire.frames_shared import Frame
 

@@ -49,14 +49,5 @@ class ServingConfig(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def limits(self) -> ServerLimits:
-        """Return the limits that clients get."""
-        return ServerLimits(
-            max_frame=self.max_frame,
-            max_output=self.max_output,
-            calls_per_minute=self.calls_per_minute,
-            bytes_per_minute=self.bytes_per_minute,
-            queue=self.queue,
-            heartbeat=self.heartbeat,
-            host_wait=self.host_wait,
-            call_timeout=self.call_timeout,
-        )
+        """Return the limits that clients get, which have the same names here."""
+        return msgspec.convert(self, ServerLimits, from_attributes=True)

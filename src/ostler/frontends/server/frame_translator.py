@@ -4,23 +4,39 @@ from collections.abc import Callable
 
 import msgspec
 
+from ostler.core.errors import Fault
 from ostler.core.events import (
     Envelope,
+    Event,
     MessageDone,
     MessageSnapshot,
     PartialReply,
     QuestionAnswered,
     QuestionAsked,
     TextDelta,
+    ToolFinished,
     TurnEnded,
 )
 from ostler.core.session_view import Records
-from ostler.frontends.server.internal_errors import hide_internal_error
 from ostler.frontends.server.outbox import TEXT_SIZE, Outbox
 from ostler.frontends.server.turn_metadata import turn_metadata
 from ostler.wire.client_frames import ApprovalRequest, ApprovalResolved
 from ostler.wire.frames_shared import ResumePoint
 from ostler.wire.server_frames import AssistantDelta, AssistantDone, ErrorMessage
+
+_INTERNAL = Fault("bug", "internal error of the server; its log has the details")
+
+
+def hide_internal_error(event: Event) -> Event:
+    """Return an event as clients may see it; usually the same object."""
+    match event:
+        case TurnEnded(fault=Fault(code="bug")):
+            return msgspec.structs.replace(event, fault=_INTERNAL)
+        case ToolFinished(result) if result.fault and result.fault.code == "bug":
+            result = msgspec.structs.replace(result, for_model=_INTERNAL.message, fault=_INTERNAL)
+            return msgspec.structs.replace(event, result=result)
+        case _:
+            return event
 
 
 class FrameTranslator:

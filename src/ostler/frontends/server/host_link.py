@@ -3,27 +3,45 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ostler.core.tools import ToolCall, ToolSpec
+from ostler.text.sanitise import sanitise
 from ostler.wire.client_frames import ToolResultMessage
-from ostler.wire.frames_shared import HostInfo
+from ostler.wire.frames_shared import HostInfo, ManifestTool, ToolManifest
+from ostler.wire.manifest_rules import MAX_BYTES, MAX_TOOLS, ManifestError, check_tool, object_schema
 from ostler.wire.server_frames import HostStatus, ServerFrame, ToolCallMessage, ToolCancel
+
+if TYPE_CHECKING:
+    from ostler.frontends.server.connection import ClientConnection
 
 MAX_CLOSED = 10_000  # ids of calls whose results may be repeated
 
 
-class HostConnection(Protocol):
-    """The connection of a tool host."""
+def check_manifest(manifest: ToolManifest) -> dict[str, ToolSpec]:
+    """Return the tools by name. Raises `ManifestError`."""
+    if len(manifest.tools) > MAX_TOOLS:
+        raise ManifestError(f"the manifest has {len(manifest.tools)} tools; at most {MAX_TOOLS} are possible")
+    specs: dict[str, ToolSpec] = {}
+    size = 0
+    for tool in manifest.tools:
+        if tool.name in specs:
+            raise ManifestError(f"the manifest has two tools named {tool.name}")
+        size += check_tool(tool)
+        if size > MAX_BYTES:
+            raise ManifestError(f"the manifest has more than {MAX_BYTES} bytes")
+        specs[tool.name] = _to_spec(tool)
+    return specs
 
-    features: frozenset[str]
 
-    def send(self, frame: ServerFrame) -> None: ...
-
-    def send_in_order(self, make: Callable[[int], ServerFrame]) -> None:
-        """Send a message after everything that is in the log now; `make` gets the `seq` for it."""
+def _to_spec(tool: ManifestTool) -> ToolSpec:
+    description, schema = sanitise(tool.description), object_schema(tool.input_schema)
+    return ToolSpec(
+        tool.name, tool.kind, description, schema, tool.effects, tool.reach, tool.runs_in, tool.namespace[:64]
+    )
 
 
 class OpenCall(msgspec.Struct, eq=False):
@@ -36,7 +54,7 @@ class OpenCall(msgspec.Struct, eq=False):
     started: float
     cancelled: bool = False
     given_up: str = ""  # why nobody waits for the result any more
-    sent_to: HostConnection | None = None
+    sent_to: "ClientConnection | None" = None
 
 
 class HostLink:
@@ -47,7 +65,7 @@ class HostLink:
         self.info = HostInfo()
         self.tools: dict[str, ToolSpec] = {}
         self.answers_checks = False
-        self.connection: HostConnection | None = None
+        self.connection: ClientConnection | None = None
         self.open_calls: dict[str, OpenCall] = {}
         self.waiting = 0
         self._closed: dict[str, None] = {}
@@ -74,7 +92,7 @@ class HostLink:
                 name, other = call.host.name or call.host.id or "the client", taken_by.name or "another client"
                 call.given_up = f"{name} ran it when the tools were moved to {other}"
 
-    def connect(self, connection: HostConnection) -> None:
+    def connect(self, connection: "ClientConnection") -> None:
         """Make this connection the host's, and send it the open calls again; it runs each id once."""
         self.connection = connection
         self._absent.pop(self.info.id, None)
@@ -83,7 +101,7 @@ class HostLink:
             if call.host.id == self.info.id and not call.cancelled:
                 self._send(call, connection)
 
-    def disconnect(self, connection: HostConnection) -> None:
+    def disconnect(self, connection: "ClientConnection") -> None:
         if self.connection is connection:
             self.connection = None
             self._absent[self.info.id] = time.monotonic()
@@ -116,16 +134,16 @@ class HostLink:
         """Wait for a host. Return False if none is connected within the limit."""
         if self.connection:
             return True
-        deadline = time.monotonic() + self._host_wait
         self.waiting += 1
         self._publish(self.status())
         try:
-            while not self.connection:
-                if not await self._wait_change(deadline):
-                    return False
-            return True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._host_wait):
+                    while not self.connection:
+                        await self._changed.wait()
         finally:
             self.waiting -= 1
+        return self.connection is not None
 
     async def run(self, call: ToolCall, trace_id: str, timeout: float) -> ToolResultMessage | str:
         """Give a call to the host and return its result, or why there is none."""
@@ -189,20 +207,13 @@ class HostLink:
                 changed.cancel()
         return call.result.result()
 
-    async def _wait_change(self, deadline: float) -> bool:
-        try:
-            await asyncio.wait_for(self._changed.wait(), deadline - time.monotonic())
-        except TimeoutError:
-            return False
-        return True
-
     def _notify_change(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
         for status in self.statuses():
             self._publish(status)
 
-    def _send(self, call: OpenCall, connection: HostConnection) -> None:
+    def _send(self, call: OpenCall, connection: "ClientConnection") -> None:
         if call.sent_to is connection:
             return
         call.sent_to = connection

@@ -122,11 +122,9 @@ async def drain(hubs: SessionHubs, server: _Uvicorn, serving: "asyncio.Task[None
     for listener in server.servers:
         await stop_accepting(listener.sockets)
         listener.close()
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(hubs.parts.config.drain - GRACE_SECONDS - CANCEL_SECONDS):
             await hubs.drain()
-    except TimeoutError:
-        pass
     server.stop()
     await asyncio.wait([serving], timeout=GRACE_SECONDS + 0.5)
     if cancelled := tuple(server.server_state.tasks):

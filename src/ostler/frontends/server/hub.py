@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from ostler.core.errors import JournalError, OstlerError, UsageError
+from ostler.core.errors import JournalError, UsageError
 from ostler.core.events import TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Session, ToolRunner
@@ -17,9 +17,8 @@ from ostler.core.sessions import OpenSessionRequest, SetOption
 from ostler.core.store import HostedStore
 from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.connection import ClientConnection
-from ostler.frontends.server.host_link import HostLink
+from ostler.frontends.server.host_link import HostLink, check_manifest
 from ostler.frontends.server.host_record import HostRecord
-from ostler.frontends.server.manifest import check_manifest
 from ostler.frontends.server.message_queue import MessageQueue
 from ostler.frontends.server.remote_tools import RemoteTools
 from ostler.frontends.server.turn_metadata import snapshot
@@ -132,10 +131,6 @@ class SessionHub:
     def trace_of(self, turn_id: str) -> str:
         """Return the trace id of a turn: the client's, or one that is always the same."""
         return self._traces.get(turn_id) or hashlib.sha256(f"{self.id}/{turn_id}".encode()).hexdigest()[:32]
-
-    def set_trace(self, turn_id: str, trace_id: str) -> None:
-        if trace_id:
-            self._traces[turn_id] = trace_id[:64]
 
     # -- the session -----------------------------------------------------------------------------------------------
 
@@ -307,7 +302,8 @@ class SessionHub:
     def start_turn(self, session: Session, prompt: Prompt, trace_id: str) -> str:
         """Start a turn and return its id. Raises `OstlerError`."""
         turn = session.start(prompt)
-        self.set_trace(turn.id, trace_id)
+        if trace_id:
+            self._traces[turn.id] = trace_id[:64]
         return turn.id
 
     def log_turn(self, ended: TurnEnded, seconds: float) -> None:
@@ -324,6 +320,3 @@ class SessionHub:
         log.info("turn ended", extra={"session": self.id, "fields": fields})
         if ended.fault and ended.fault.code == "bug":
             log.error("the turn failed: %s", ended.fault, extra={"session": self.id})
-
-    def report_failure(self, error: OstlerError) -> None:
-        self.publish(ErrorMessage(self.id, error.fault.message, "turn_failed"))

@@ -130,7 +130,7 @@ class MessageQueue:
         try:
             self._start(session, prompt)  # before it leaves the stored queue, so that a crash does not lose it
         except OstlerError as error:
-            self._hub.report_failure(error)
+            self._hub.publish(ErrorMessage(self._hub.id, error.fault.message, "turn_failed"))
         if not steered:
             await self._save(session)
 

@@ -1,5 +1,7 @@
-"""Describes the HTTP routes as OpenAPI 3.1."""
+"""Describes the HTTP routes as OpenAPI 3.1, and this document as a page without scripts for people."""
 
+import json
+from html import escape
 from typing import Any
 
 import msgspec
@@ -49,6 +51,11 @@ _ACCEPTED = {
     "required": ["accepted", "replies"],
     "properties": {"accepted": {"type": "integer"}, "replies": {"type": "array", "items": {"type": "object"}}},
 }
+_STYLE = "body{font:15px sans-serif;max-width:60em;margin:2em auto}pre{background:#f4f4f4;padding:.6em;overflow:auto}"
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 def openapi_document() -> dict[str, Any]:
@@ -70,7 +77,6 @@ def openapi_document() -> dict[str, Any]:
         kinds.values(), schema_hook=lambda _: {"description": "any value"}, ref_template="#/components/schemas/{name}"
     )
     schemas = dict(zip(kinds, found, strict=True))
-    other = [schemas[name] for name in ("chat", "pairing", "paired", "capabilities")]
     definitions["Error"] = {
         "type": "object",
         "required": ["error", "code"],
@@ -80,7 +86,7 @@ def openapi_document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Ostler server", "version": str(PROTOCOL_VERSION)},
         "security": [{"token": []}],
-        "paths": {**_session_paths(schemas), **_other_paths(*other)},
+        "paths": {**_session_paths(schemas), **_other_paths(schemas)},
         "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}, "schemas": definitions},
     }
 
@@ -128,11 +134,10 @@ def _session_paths(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _other_paths(
-    chat: dict[str, Any], pairing: dict[str, Any], paired: dict[str, Any], capabilities: dict[str, Any]
-) -> dict[str, Any]:
-    legacy = _operation("chat", "A plain chat", "200", {}, chat, kind=EVENTS)
-    pair = _operation("pair", "Exchange a pairing code for a token", "200", paired, pairing)
+def _other_paths(schema: dict[str, Any]) -> dict[str, Any]:
+    capabilities = schema["capabilities"]
+    legacy = _operation("chat", "A plain chat", "200", {}, schema["chat"], kind=EVENTS)
+    pair = _operation("pair", "Exchange a pairing code for a token", "200", schema["paired"], schema["pairing"])
     health = _operation("health", "Whether the process runs", "200", _STATUS)
     ready = _operation("ready", "Whether it accepts work", "200", _STATUS)
     unready = {"anyOf": [_STATUS, _ERROR]}  # the second one if not even the token could be checked
@@ -177,3 +182,41 @@ def _operation(
     if parameters:
         operation["parameters"] = parameters
     return operation
+
+
+def openapi_page(document: dict[str, Any], messages: dict[str, Any]) -> str:
+    """Return the page with the routes of the document, its schemas, and the schemas of the messages."""
+    title = escape(document["info"]["title"])
+    routes = "".join(
+        _route(method, path, operation)
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        if method != "parameters"
+    )
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head>"
+        f"<body><h1>{title}</h1><h2>Routes</h2>{routes}"
+        f"<h2>Schemas</h2>{_schemas(document['components']['schemas'])}"
+        f"<h2>Messages</h2>{_schemas(messages['$defs'])}</body></html>"
+    )
+
+
+def _route(method: str, path: str, operation: dict[str, Any]) -> str:
+    access = "no token needed" if operation.get("security") == [] else "needs a token"
+    note = f"{access}{'; deprecated' if operation.get('deprecated') else ''}"
+    heading = f"<h3><code>{escape(method.upper())} {escape(path)}</code></h3>"
+    text = f"<p>{escape(operation['summary'])} ({note})</p>"
+    parts = {name: operation[name] for name in ("parameters", "requestBody", "responses") if name in operation}
+    return f"{heading}{text}<details><summary>details</summary>{_code(parts)}</details>"
+
+
+def _schemas(schemas: dict[str, Any]) -> str:
+    return "".join(
+        f"<details><summary><code>{escape(name)}</code></summary>{_code(schema)}</details>"
+        for name, schema in schemas.items()
+    )
+
+
+def _code(value: Any) -> str:
+    return f"<pre>{escape(json.dumps(value, indent=2))}</pre>"

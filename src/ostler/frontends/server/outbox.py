@@ -2,16 +2,19 @@
 
 import asyncio
 from collections import deque
+from typing import Any
 
 import msgspec
 
-from ostler.core.events import Envelope, TextDelta, ThoughtDelta
-from ostler.frontends.server.event_size import fit_event
+from ostler.core.events import Envelope, Notice, TextDelta, ThoughtDelta
+from ostler.text.truncate import truncate_middle
 from ostler.wire.event_codec import encode_event
 from ostler.wire.frames import MARGIN, MAX_FRAME_BYTES, encode_frame
 from ostler.wire.server_frames import AssistantDelta, EventMessage, ServerFrame
 
 TEXT_SIZE = 500_000  # characters of a joined delta; one character has at most 6 bytes in a message
+TEXT_LIMITS = (200_000, 5_000)  # characters of one text
+_BINARY_FIELD = "data"  # of an image, which cannot be cut
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True):
@@ -49,9 +52,6 @@ class Outbox:
         self._space = asyncio.Event()
         self._space.set()
         self.closed = False
-
-    def __len__(self) -> int:
-        return len(self._items)
 
     @property
     def overflowed(self) -> bool:
@@ -139,3 +139,27 @@ class Outbox:
     def _event_frame(self, envelope: Envelope) -> EventMessage:
         event = msgspec.Raw(fit_event(encode_event(envelope.event), self._max_frame - MARGIN))
         return EventMessage(self._session_id, envelope.seq, self._epoch, envelope.time, event)
+
+
+def fit_event(data: bytes, limit: int) -> bytes:
+    """Return an encoded event with at most `limit` bytes: long texts are cut, and a notice stands for what is left."""
+    if len(data) <= limit:
+        return data
+    event = msgspec.json.decode(data)
+    for longest in TEXT_LIMITS:
+        shortened = msgspec.json.encode(_shorten(event, longest))
+        if len(shortened) <= limit:
+            return shortened
+    return encode_event(Notice("warning", f"an event of {len(data)} bytes is too large to be sent"))
+
+
+def _shorten(value: Any, longest: int, name: str = "") -> Any:
+    match value:
+        case str() if len(value) > longest:
+            return "" if name == _BINARY_FIELD else truncate_middle(value, longest).text
+        case list():
+            return [_shorten(item, longest) for item in value]
+        case dict():
+            return {key: _shorten(item, longest, key) for key, item in value.items()}
+        case _:
+            return value

@@ -1,4 +1,7 @@
-"""Exchanges a one-time pairing code for a token; the only other request that needs no token is the health check."""
+"""Exchanges a one-time pairing code for a token, and revokes the token of a request.
+
+The only other request that needs no token is the health check.
+"""
 
 import asyncio
 import logging
@@ -12,7 +15,7 @@ from ostler.core.errors import OstlerError
 from ostler.frontends.server.asgi_answer import answer_error, answer_json, client_address, header_values
 from ostler.frontends.server.audit_log import AuditEntry, AuditLog
 from ostler.frontends.server.failure_limit import FailureLimit
-from ostler.wire.pairing import PAIR_PATH, PairingReply, PairingRequest
+from ostler.wire.pairing import PAIR_PATH, TOKEN_PATH, PairingReply, PairingRequest
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -106,3 +109,30 @@ async def _read_body(receive: "Receive") -> bytes:
             raise _BadRequest(413, f"the body has more than {MAX_BODY} bytes")
         if not message.get("more_body", False):
             return bytes(body)
+
+
+class TokenRevocation:
+    """ASGI middleware behind the guard that answers `DELETE /api/agent/token` and passes everything else on."""
+
+    def __init__(self, app: "ASGIApp", accounts: Accounts, audit: AuditLog) -> None:
+        self._app = app
+        self._accounts = accounts
+        self._audit = audit
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] != "http" or scope["path"] != TOKEN_PATH:
+            await self._app(scope, receive, send)
+            return
+        state = scope.get("state", {})
+        token, user = state.get("token", ""), state.get("user", "")
+        if scope["method"] != "DELETE" or not token:
+            await answer_error(scope, send, 405, "bad_message", "a token is revoked with DELETE", {"allow": "DELETE"})
+            return
+        try:
+            await asyncio.to_thread(self._accounts.revoke, token)
+        except OstlerError:
+            await answer_error(scope, send, 503, "internal", "the token cannot be revoked at the moment")
+            return
+        self._audit.write(AuditEntry(event="token.revoked", user=user, token=token))
+        await send({"type": "http.response.start", "status": 204, "headers": [(b"cache-control", b"no-store")]})
+        await send({"type": "http.response.body", "body": b""})

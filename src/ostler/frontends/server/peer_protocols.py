@@ -27,37 +27,49 @@ BUFFER_BYTES = 32 * 1024  # of this process, for one connection
 SOCKET_BYTES = 128 * 1024  # of the system, for one connection
 
 
-class _UnreadTimer:
+class _PeerProtocol(asyncio.Protocol):
     """Aborts a connection that is not read. Without it, closing would wait for ever until everything was sent."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    app: Any
+    _transport: asyncio.Transport
+    _unread_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._timer: asyncio.TimerHandle | None = None
         transport.set_write_buffer_limits(BUFFER_BYTES)
         connection = transport.get_extra_info("socket")
         if connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) > SOCKET_BYTES:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES // 2)  # the system doubles it
+        self.app = _app_for_peer(self.app, transport)
 
-    def start(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(UNREAD_SECONDS, self._transport.abort)
+    def pause_writing(self) -> None:
+        self._unread_timer = asyncio.get_running_loop().call_later(UNREAD_SECONDS, self._transport.abort)
+        super().pause_writing()
 
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def resume_writing(self) -> None:
+        self._stop_unread_timer()
+        super().resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_unread_timer()
+        super().connection_lost(exc)
+
+    def _stop_unread_timer(self) -> None:
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
 
 
-class HttpPeerProtocol(H11Protocol):
+class HttpPeerProtocol(_PeerProtocol, H11Protocol):
     """HTTP requests. Whoever connects and sends no complete head is disconnected, because no token was checked yet."""
 
     _head_timer: asyncio.TimerHandle | None = None
-    _unread: _UnreadTimer
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._unread = _UnreadTimer(transport)
-        self.app: Any = _app_for_peer(self.app, transport)
-        self._head_timer = self.loop.call_later(HEAD_SECONDS, transport.abort)
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -67,17 +79,8 @@ class HttpPeerProtocol(H11Protocol):
         elif self._head_timer is None:
             self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
 
-    def pause_writing(self) -> None:
-        self._unread.start()
-        super().pause_writing()
-
-    def resume_writing(self) -> None:
-        self._unread.stop()
-        super().resume_writing()
-
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_head_timer()
-        self._unread.stop()
         super().connection_lost(exc)
 
     def _stop_head_timer(self) -> None:
@@ -86,27 +89,8 @@ class HttpPeerProtocol(H11Protocol):
             self._head_timer = None
 
 
-class WebSocketPeerProtocol(WebSocketsSansIOProtocol):
+class WebSocketPeerProtocol(_PeerProtocol, WebSocketsSansIOProtocol):
     """WebSockets, to which an HTTP connection is upgraded."""
-
-    _unread: _UnreadTimer
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._unread = _UnreadTimer(self.transport)
-        self.app: Any = _app_for_peer(self.app, transport)
-
-    def pause_writing(self) -> None:
-        self._unread.start()
-        super().pause_writing()
-
-    def resume_writing(self) -> None:
-        self._unread.stop()
-        super().resume_writing()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._unread.stop()
-        super().connection_lost(exc)
 
     async def send(self, message: Any) -> None:
         """Send a message. A close frame does not wait until a client reads; it has a short time to do so."""
@@ -116,7 +100,7 @@ class WebSocketPeerProtocol(WebSocketsSansIOProtocol):
         await super().send(message)
 
 
-def _app_for_peer(app: Any, transport: asyncio.BaseTransport) -> Any:
+def _app_for_peer(app: Any, transport: asyncio.Transport) -> Any:
     """Return the application for a connection: over a Unix socket, one that gets the peer's uid in its scope."""
     connection = transport.get_extra_info("socket")
     if connection is None or connection.family != socket.AF_UNIX:
@@ -124,7 +108,7 @@ def _app_for_peer(app: Any, transport: asyncio.BaseTransport) -> Any:
     uid = peer_uid(connection)
     if uid != os.geteuid():
         log.warning("a process of the user with uid %s was refused at the Unix socket", uid)
-        transport.abort() if isinstance(transport, asyncio.Transport) else transport.close()
+        transport.abort()
         return _refuse
     return _with_uid(app, uid)
 

@@ -14,6 +14,7 @@ from ostler.core.display import Display, DisplayText
 from ostler.core.errors import ToolError
 from ostler.core.events import ToolProgress, ToolsChanged, ToolStarted
 from ostler.core.protocols import BackendContext, ToolRunner
+from ostler.core.session_view import find_start
 from ostler.core.tools import CALLS_THAT_CANNOT_RUN, NO_CHECKS, FoundChecks, ToolCall, ToolResult, ToolSpec
 from ostler.frontends.server.config import ServingConfig
 from ostler.frontends.server.host_link import HostLink
@@ -94,34 +95,30 @@ class RemoteTools:
         return call.origin != "validation" and call.tool not in self._session_specs()
 
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
-        if self._session_tools and call.tool in self._session_specs():
-            return await self._run_here(call, context)
         began, result = time.monotonic(), ToolResult(call.id, "failed", "")
+        is_here = call.tool in self._session_specs()
         try:
-            was_started = _was_started(call.id, context)
-            effects = was_started or self._check(call).effects
-            if await self._link.wait_connected():
-                if not was_started:
-                    await context.record_start(ToolStarted(call.id, call.tool, effects))
-                result = await self._run_on_host(call, effects)
+            if self._session_tools and is_here:
+                result = await self._session_tools.run(call, context)
             else:
-                reason = f"{self._host_name()} was not connected for {self._config.host_wait:g} seconds"
-                result = _unknown_result(call.id, reason, may_have_run=was_started)
-        except ToolError as error:
-            result = ToolResult(call.id, "failed", str(error), fault=error.fault)
+                result = await self._forward(call, context)
         finally:
-            self._log(call, result, began, context)
+            self._log(call, result, began, context, "the server" if is_here else self._host_name())
         return result
 
-    async def _run_here(self, call: ToolCall, context: BackendContext) -> ToolResult:
-        """Run a tool that acts on the session."""
-        assert self._session_tools is not None
-        began, result = time.monotonic(), ToolResult(call.id, "failed", "")
+    async def _forward(self, call: ToolCall, context: BackendContext) -> ToolResult:
+        """Run a call on the host, or return why it did not run."""
         try:
-            result = await self._session_tools.run(call, context)
-        finally:
-            self._log(call, result, began, context, "the server")
-        return result
+            was_started = find_start(context.records(), call.id) is not None
+            effects = was_started or self._check(call).effects
+            if not await self._link.wait_connected():
+                reason = f"{self._host_name()} was not connected for {self._config.host_wait:g} seconds"
+                return _unknown_result(call.id, reason, may_have_run=was_started)
+            if not was_started:
+                await context.record_start(ToolStarted(call.id, call.tool, effects))
+            return await self._run_on_host(call, effects)
+        except ToolError as error:
+            return ToolResult(call.id, "failed", str(error), fault=error.fault)
 
     async def find_checks(self) -> FoundChecks:
         """Ask the host which of its project's checks the edits of this turn need. Raises `ToolError`."""
@@ -197,7 +194,7 @@ class RemoteTools:
 
     def _result(self, call: ToolCall, answer: ToolResultMessage) -> ToolResult:
         output = answer.output
-        text = "" if output is None else output if isinstance(output, str) else _to_json(output)
+        text = "" if output is None else output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         limit = self._config.max_output
         if len(text.encode("utf-8", "replace")) > limit:
             text = truncate_middle(text, limit if text.isascii() else limit // 4).text
@@ -211,15 +208,15 @@ class RemoteTools:
     def _host_name(self) -> str:
         return self._link.info.name or self._link.info.id or "the client that runs the tools"
 
-    def _log(self, call: ToolCall, result: ToolResult, began: float, context: BackendContext, host: str = "") -> None:
+    def _log(self, call: ToolCall, result: ToolResult, began: float, context: BackendContext, host: str) -> None:
         fields = {
             "tool": call.tool[:64],
             "call": call.id[:128],
-            "host": host or self._host_name(),
+            "host": host,
             "status": result.status,
             "ms": round((time.monotonic() - began) * 1000),
             "argument_bytes": _argument_size(call),
-            "output_bytes": _size(result.for_model),
+            "output_bytes": len(result.for_model.encode("utf-8", "replace")),
             "trace": self._trace(),
         }
         log.info("tool call", extra={"session": getattr(context, "id", ""), "fields": fields})
@@ -235,30 +232,9 @@ def _read_checks(data: Any) -> FoundChecks:
     return FoundChecks(tuple(commands[:MAX_CHECKS]), min(max(found.seconds, 1.0), 3600.0))
 
 
-def _was_started(call_id: str, context: BackendContext) -> bool:
-    """Return whether an earlier process has started this call in the turn that runs now."""
-    records = context.records()
-    for index in reversed(range(len(records))):
-        kind = records.type_at(index)
-        if kind == "turn_started":
-            return False
-        event = records[index].event if kind == "tool_started" else None
-        if isinstance(event, ToolStarted) and event.call_id == call_id:
-            return True
-    return False
-
-
 def _unknown_result(call_id: str, reason: str, *, may_have_run: bool = True) -> ToolResult:
     advice = CHECK_FIRST if may_have_run else "The call was not sent to it."
     return ToolResult(call_id, "unknown", f"The outcome is unknown: {reason}. {advice}")
-
-
-def _to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
 
 
 def _argument_size(call: ToolCall) -> int:

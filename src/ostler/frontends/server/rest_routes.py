@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from typing import Annotated, Any
 
 import msgspec
@@ -87,7 +86,6 @@ class RestRoutes:
 
     def __init__(self, hubs: SessionHubs) -> None:
         self._hubs = hubs
-        self._started = time.time()
 
     async def create(self, request: Request) -> Response:
         body = await read_json(request, NewSession, MAX_BODY)
@@ -105,7 +103,15 @@ class RestRoutes:
         return _json({"sessions": [self._listed(summary) for summary in found]})
 
     def _listed(self, summary: SessionSummary) -> ListedSession:
-        return msgspec.structs.replace(_description(summary), activity=self._hubs.activity(summary.id))
+        return ListedSession(
+            summary.id,
+            summary.title,
+            summary.cwd,
+            summary.started,
+            summary.changed,
+            summary.turns,
+            self._hubs.activity(summary.id),
+        )
 
     async def get(self, request: Request) -> Response:
         return _json(await self._describe(await self._hub(request)))
@@ -186,10 +192,6 @@ class RestRoutes:
             host_connected=hub.host_connection is not None,
             tools=tuple(hub.link.tools),
         )
-
-
-def _description(summary: SessionSummary) -> ListedSession:
-    return ListedSession(summary.id, summary.title, summary.cwd, summary.started, summary.changed, summary.turns)
 
 
 def _json(value: Any, status: int = 200) -> Response:

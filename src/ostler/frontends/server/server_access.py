@@ -22,11 +22,9 @@ from ostler.frontends.server.listening import (
     check_listening,
     listen_tcp,
 )
-from ostler.frontends.server.pairing_exchange import PairingExchange
-from ostler.frontends.server.token_revocation import TokenRevocation
+from ostler.frontends.server.pairing_exchange import PairingExchange, TokenRevocation
 from ostler.frontends.server.unix_socket import close_unix, listen_unix
-from ostler.http.server_address import parse_server, server_url
-from ostler.http.url import ServerOrigin
+from ostler.http.url import ServerOrigin, parse_server, server_url
 from ostler.wire.pairing import PAIR_PATH, PairingLine
 
 if TYPE_CHECKING:
