@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from ostler.core.errors import OstlerError
+from ostler.core.protocols import FileChange
 from ostler.workspace import checkpoint_store, content_capture, content_store, tree_scan
 from ostler.workspace import checkpoints as checkpoints_module
 from ostler.workspace.checkpoints import Checkpoints
@@ -150,8 +151,7 @@ async def test_workspace_changes_are_undone(root, checkpoints):
     await workspace.read_text("src/main.py")
     await workspace.write_text("src/main.py", "print('two')\n")
     await workspace.write_text("fresh/file.txt", "x")
-    await workspace.rename("notes.txt", "noted.txt")
-    await workspace.delete("image.png")
+    await workspace.apply([FileChange("notes.txt", new_path="noted.txt"), FileChange("image.png", delete=True)])
     changes = await checkpoints.finish("t")
     assert [(change.path, change.kind) for change in changes.changed] == [
         ("fresh", "created"),

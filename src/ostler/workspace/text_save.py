@@ -2,7 +2,7 @@
 
 import errno
 import os
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ostler.core.errors import PathError
 from ostler.core.protocols import WriteResult
@@ -28,16 +28,12 @@ MAX_DIFF_LINES = 20_000  # more than any display shows
 _OVERWRITE_ERRNOS = (errno.EACCES, errno.EPERM, errno.EBUSY)
 
 
-class WriteTarget:
-    """The target of a write: the path to display, the resolved path, and the version it is based on, if known."""
+class WriteTarget(NamedTuple):
+    """The target of a write: the path to display, the resolved path, and the resolved path relative to the root."""
 
-    __slots__ = ("base_version", "display_path", "real_path", "relative")
-
-    def __init__(self, display_path: str, real_path: str, relative: str, base_version: str | None = None) -> None:
-        self.display_path = display_path
-        self.real_path = real_path
-        self.relative = relative
-        self.base_version = base_version
+    display_path: str
+    real_path: str
+    relative: str
 
 
 def save(jail: Jail, tracker: ReadTracker, target: WriteTarget, text: str) -> WriteResult:
@@ -57,13 +53,6 @@ def save(jail: Jail, tracker: ReadTracker, target: WriteTarget, text: str) -> Wr
 
 
 def _create(entry: EntryHandle, tracker: ReadTracker, target: WriteTarget, text: str) -> WriteResult:
-    if target.base_version is not None:
-        raise PathError(
-            "changed_on_disk",
-            target.display_path,
-            "it was deleted since it was read",
-            hint="ask before creating it again",
-        )
     data = check_size(target, encode_new(target.display_path, text))
     try:
         atomic_write.create(entry, data)
@@ -88,7 +77,7 @@ def _update(
     if data == raw:
         tracker.record(target.real_path, ReadVersion(version_of(raw), text_encoding.encoding, len(raw)), before)
         return WriteResult(target.display_path, "unchanged", len(raw), 0, 0, "")
-    if version_of(raw) != (target.base_version or (last.version if last else "")):
+    if version_of(raw) != (last.version if last else ""):
         raise _stale_error(entry, tracker, target)
     try:
         write_bytes(jail, entry, check_size(target, data), raw, found)
