@@ -7,6 +7,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from tests.workspace.stored_changes import changes_in
 
 from ostler.workspace import content_capture, tree_scan, unchanged_folders
 from ostler.workspace.checkpoint_store import CheckpointStore
@@ -59,7 +60,8 @@ def begin(store: CheckpointStore, turn: str = "t"):
 
 
 def finish(store: CheckpointStore, turn: str = "t") -> set[tuple[str, str]]:
-    return {(change.path, change.kind) for change in store.finish(turn, lambda: False).changed}
+    store.finish(turn, lambda: False)
+    return set(changes_in(store, turn).items())
 
 
 def keep_mtime(path: Path, text: str) -> None:

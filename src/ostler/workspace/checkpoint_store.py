@@ -5,7 +5,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Literal
 
 from ostler.core.errors import UsageError
 from ostler.workspace.change_detector import changed_files
@@ -26,9 +25,7 @@ from ostler.workspace.paths import escape_path, relative_to_root
 from ostler.workspace.tree_scan import MAX_FILE_BYTES, TreeScanner
 from ostler.workspace.undo_executor import UndoExecutor, UndoStep, make_undo_steps
 from ostler.workspace.undo_types import (
-    ChangedPath,
     Coverage,
-    TurnChanges,
     UncoveredPath,
     UndoableTurn,
     UndoPlan,
@@ -172,11 +169,11 @@ class CheckpointStore:
         opened = self._open_turns.get(turn)
         return opened is not None and opened.scan is not None
 
-    def finish(self, turn: str, is_stopped: Callable[[], bool], *, idle: bool = False) -> TurnChanges:
-        """Save the state after the turn and return its changes. `idle`: nothing ran since the prescan, so reuse it."""
+    def finish(self, turn: str, is_stopped: Callable[[], bool], *, idle: bool = False) -> None:
+        """Save the state after the turn and its changes. `idle`: nothing ran since the prescan, so reuse it."""
         opened = self._open_turns.get(turn)
         if opened is None:
-            return TurnChanges(turn)
+            return
         prescan, self._prescanned = self._prescanned, None
         scanned: list[PathChange] = []
         if opened.scan is not None:
@@ -185,14 +182,10 @@ class CheckpointStore:
             self._save_scan(after)
             scanned = diff_trees(opened.scan, after)
         with self._transaction():
-            changes = self._with_saved(scanned, opened.saved, is_stopped)
-            self._checkpoint_db.finish(turn, changes)
+            self._checkpoint_db.finish(turn, self._with_saved(scanned, opened.saved, is_stopped))
         del self._open_turns[turn]
         self._remove_heartbeat(turn)
         self._prune()
-        return TurnChanges(
-            turn, tuple(ChangedPath(escape_path(change.path), _change_kind(change)) for change in changes)
-        )
 
     def _with_saved(
         self, scanned: list[PathChange], saved: SavedPaths, is_stopped: Callable[[], bool]
@@ -423,12 +416,6 @@ class CheckpointStore:
 
 def _not_saved_reason(entry: TreeEntry) -> str:
     return f"it is larger than {MAX_FILE_BYTES:,} bytes" if entry.size > MAX_FILE_BYTES else _NOT_SAVED
-
-
-def _change_kind(change: PathChange) -> Literal["created", "modified", "deleted"]:
-    if change.before is None:
-        return "created"
-    return "deleted" if change.after is None else "modified"
 
 
 def _is_alive(process: int) -> bool:

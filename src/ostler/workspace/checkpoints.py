@@ -1,4 +1,4 @@
-"""Async API of undo: `begin` and `finish` frame a turn, `plan_undo` and `undo` revert it."""
+"""Async API of undo: `begin` and `finish` frame a turn, `plan` and `undo` revert it."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ostler.core.errors import OstlerError
 from ostler.workspace.paths import escape_path
 from ostler.workspace.rw_lock import run_in_thread
-from ostler.workspace.undo_types import Coverage, TurnChanges, UncoveredPath, UndoableTurn, UndoPlan, UndoResult
+from ostler.workspace.undo_types import Coverage, UncoveredPath, UndoableTurn, UndoDirection, UndoPlan, UndoResult
 
 if TYPE_CHECKING:
     from ostler.workspace.checkpoint_store import CheckpointStore
@@ -108,16 +108,14 @@ class Checkpoints:
         except OstlerError:
             return []
 
-    async def finish(self, turn_id: str) -> TurnChanges:
-        """Save and return the changes of a turn. Empty for a turn without a checkpoint."""
+    async def finish(self, turn_id: str) -> None:
+        """Save the changes of a turn, if it has a checkpoint."""
         stopped = threading.Event()
         prescan, self._prescan_task = self._prescan_task, None
         self._turn_ending.set()
         idle = prescan is not None and await prescan
-        try:
-            return await self._run_in_store(lambda store: store.finish(turn_id, stopped.is_set, idle=idle), stopped)
-        except OstlerError:
-            return TurnChanges(turn_id)
+        with suppress(OstlerError):
+            await self._run_in_store(lambda store: store.finish(turn_id, stopped.is_set, idle=idle), stopped)
 
     async def discard(self, turn_id: str) -> None:
         """Drop the checkpoint of a turn that changed nothing, so that later changes are not attributed to it."""
@@ -137,21 +135,13 @@ class Checkpoints:
         """Return the finished turns that changed files, oldest first."""
         return await self._run_in_store(lambda store: store.undoable_turns())
 
-    async def plan_undo(self, turn_id: str) -> UndoPlan:
-        """Return what undoing a turn would do."""
-        return await self._run_in_store(lambda store: store.plan(UndoPlan(turn_id, "undo")))
-
-    async def plan_redo(self, turn_id: str) -> UndoPlan:
-        """Return what redoing an undone turn would do."""
-        return await self._run_in_store(lambda store: store.plan(UndoPlan(turn_id, "redo")))
+    async def plan(self, turn_id: str, direction: UndoDirection) -> UndoPlan:
+        """Return what undoing a turn, or redoing an undone one, would do."""
+        return await self._run_in_store(lambda store: store.plan(UndoPlan(turn_id, direction)))
 
     async def undo(self, plan: UndoPlan) -> UndoResult:
         """Execute an undo or redo plan. Paths that changed since it was made are skipped and reported."""
         return await self._run_in_store(lambda store: store.execute(plan))
-
-    async def redo(self, plan: UndoPlan) -> UndoResult:
-        """Execute a redo plan; same as `undo`."""
-        return await self.undo(plan)
 
     def close(self) -> None:
         """Close the store."""

@@ -15,7 +15,7 @@ from ostler.workspace.jail import DIRECTORY_FLAGS, EntryHandle, Jail
 from ostler.workspace.packed_folder import PIPE, TreeEntry
 from ostler.workspace.paths import escape_path, split_path
 from ostler.workspace.tree_scan import MAX_FILE_BYTES
-from ostler.workspace.undo_types import UncoveredPath, UndoPlan, UndoResult
+from ostler.workspace.undo_types import UncoveredPath, UndoDirection, UndoPlan, UndoResult
 
 StepAction = Callable[["UndoStep"], str]
 
@@ -37,7 +37,7 @@ class UndoStep(msgspec.Struct, frozen=True):
         return self.target is None or stat.S_IFMT(self.expected.mode) != stat.S_IFMT(self.target.mode)
 
 
-def make_undo_steps(changes: Iterable[PathChange], direction: str) -> list[UndoStep]:
+def make_undo_steps(changes: Iterable[PathChange], direction: UndoDirection) -> list[UndoStep]:
     """Return the steps to undo or redo the changes of a turn."""
     if direction == "undo":
         return [UndoStep(change.path, change.after, _unprivileged(change.before)) for change in changes]
