@@ -95,16 +95,14 @@ def _iter_paths(
 
 def _is_ignored(root: str, real_path: str) -> bool:
     from ostler.workspace.gitignore import IgnoreRules
+    from ostler.workspace.jail import DIRECTORY_FLAGS, closing_fd
 
     if real_path == "." or real_path.startswith("/"):
         return False
     rules, above = IgnoreRules(), ""
     for part in real_path.split("/"):
-        fd = os.open(f"{root}/{above}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with closing_fd(os.open(f"{root}/{above}", DIRECTORY_FLAGS | os.O_CLOEXEC)) as fd:
             rules = rules.for_subfolder(fd, above)
-        finally:
-            os.close(fd)
         if rules.is_ignored(above + part, is_directory=True):
             return True
         above += f"{part}/"

@@ -223,12 +223,9 @@ def load(
         found = entry.stat()
         if found is not None and stat.S_ISLNK(found.st_mode):
             raise PathError("not_a_file", target.display_path, "this is a symlink; use a command to move or delete it")
-        fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
-        try:
+        with entry.open(READ_FLAGS) as fd:
             found = stat_regular(fd, target.display_path)
             return found, read_all(fd, target.display_path) if full or found.st_size <= MAX_TEXT_BYTES else None
-        finally:
-            os.close(fd)
 
 
 def _is_unchanged(read_version: ReadVersion, found: os.stat_result, version: str) -> bool:
@@ -260,11 +257,8 @@ def _with_executable(mode: int, executable: bool | None) -> int:
 
 
 def _chmod(entry: EntryHandle, mode: int) -> None:
-    fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
-    try:
+    with entry.open(READ_FLAGS) as fd:
         os.fchmod(fd, mode)
-    finally:
-        os.close(fd)
 
 
 def _is_directory(jail: Jail, relative: str) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 
 from ostler.processes.placeholders import entry_is_placeholder
 from ostler.workspace.gitignore import IgnoreRules
+from ostler.workspace.jail import closing_fd
 
 MAX_PATHS = 500_000
 STALE_SECONDS = 10.0
@@ -127,7 +128,7 @@ def _walk_paths(root: str) -> Iterator[_IndexedPath]:
             folder = os.open(os.path.join(root, prefix), _OPEN_FLAGS)
         except OSError:
             continue
-        try:
+        with closing_fd(folder):
             rules = parent_rules.for_subfolder(folder, prefix)
             for name, is_folder in _list_folder(folder):
                 path = f"{prefix}{name}{'/' * is_folder}"
@@ -135,8 +136,6 @@ def _walk_paths(root: str) -> Iterator[_IndexedPath]:
                 yield _IndexedPath(path, path.lower(), ignored)
                 if is_folder and not ignored:
                     waiting.append((path, rules))
-        finally:
-            os.close(folder)
 
 
 def _list_folder(folder: int) -> list[tuple[str, bool]]:

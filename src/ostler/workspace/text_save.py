@@ -41,14 +41,11 @@ def save(jail: Jail, tracker: ReadTracker, target: WriteTarget, text: str) -> Wr
     with jail.open_target(target.relative, create=True) as entry:
         remove_placeholder(entry.name, entry.directory_fd)
         try:
-            fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
+            with entry.open(READ_FLAGS) as fd:
+                found = stat_regular(fd, target.display_path)
+                raw = read_all(fd, target.display_path)
         except FileNotFoundError:
             return _create(entry, tracker, target, text)
-        try:
-            found = stat_regular(fd, target.display_path)
-            raw = read_all(fd, target.display_path)
-        finally:
-            os.close(fd)
         return _update(jail, entry, tracker, target, text, raw, found)
 
 
