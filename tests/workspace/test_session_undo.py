@@ -30,7 +30,7 @@ async def test_ostlers_own_files_are_not_changes_of_a_turn(tmp_path, monkeypatch
     folder = tmp_path / ".ostler" / "projects" / "p"
     (folder / "sessions").mkdir(parents=True)
     checkpoints = open_checkpoints(tmp_path, folder)
-    assert (await checkpoints.begin("t")).uncovered == ()
+    assert await checkpoints.begin("t") == []
     (folder / "sessions" / "journal.jsonl").write_text("record")
     (tmp_path / "made").write_text("by the turn")
     await checkpoints.finish("t")

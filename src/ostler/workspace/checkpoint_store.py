@@ -25,7 +25,6 @@ from ostler.workspace.paths import escape_path, relative_to_root
 from ostler.workspace.tree_scan import MAX_FILE_BYTES, TreeScanner
 from ostler.workspace.undo_executor import UndoExecutor, UndoStep, make_undo_steps
 from ostler.workspace.undo_types import (
-    Coverage,
     UncoveredPath,
     UndoableTurn,
     UndoPlan,
@@ -83,18 +82,21 @@ class CheckpointStore:
         self._database.close()
         self._jail.close()
 
-    def begin(self, turn: str, is_stopped: Callable[[], bool], *, files_only: bool = False) -> Coverage:
-        """Open a turn and, unless only the file tools will change something, save the state of the workspace."""
+    def begin(self, turn: str, is_stopped: Callable[[], bool], *, files_only: bool = False) -> list[UncoveredPath]:
+        """Open a turn and, unless only the file tools will change something, save the state of the workspace.
+
+        Return the paths that are not covered.
+        """
         self._recover_after_crash(is_stopped)
         if turn not in self._open_turns:
             with self._transaction():
                 self._checkpoint_db.begin(turn)
             self._open_turns[turn] = _OpenTurn()
         if files_only:
-            return Coverage(0)
+            return []
         if not self.has_scan(turn):
             self._scan_for([turn], is_stopped)
-        return self._coverage()
+        return self._uncovered_paths()
 
     def save_before(self, paths: Sequence[str], is_stopped: Callable[[], bool]) -> list[UncoveredPath]:
         """Save paths that the file tools are about to change, for all turns without a scan. Return the uncovered ones.
@@ -346,22 +348,20 @@ class CheckpointStore:
 
         return f"{self._store_dir}/living-{hashlib.sha256(turn.encode()).hexdigest()[:16]}"
 
-    def _coverage(self) -> Coverage:
+    def _uncovered_paths(self) -> list[UncoveredPath]:
         uncovered = [UncoveredPath(".git", _GIT_INTERNAL)] if os.path.lexists(f"{self._jail.root}/.git") else []
         excluded = {**self._too_large, **self._uncovered}.items()
         uncovered += [
             UncoveredPath(escape_path(path), reason) for path, reason in excluded if path not in self._ostler_paths
         ]
-        files = 0
         for folder, packed in (self._tree or {}).items():
-            count, unsaved = packed.coverage()
-            files += count
             uncovered += [
-                UncoveredPath(escape_path(folder + name), _not_saved_reason(entry)) for name, entry in unsaved.items()
+                UncoveredPath(escape_path(folder + name), _not_saved_reason(entry))
+                for name, entry in packed.unsaved_files().items()
             ]
         if len(uncovered) > MAX_UNCOVERED_SHOWN:
             uncovered[MAX_UNCOVERED_SHOWN:] = [UncoveredPath("…", f"and {len(uncovered) - MAX_UNCOVERED_SHOWN:,} more")]
-        return Coverage(files, tuple(uncovered))
+        return uncovered
 
     def _prune(self) -> None:
         turns = self._checkpoint_db.turns()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ostler.core.errors import OstlerError
 from ostler.workspace.paths import escape_path
 from ostler.workspace.rw_lock import run_in_thread
-from ostler.workspace.undo_types import Coverage, UncoveredPath, UndoableTurn, UndoDirection, UndoPlan, UndoResult
+from ostler.workspace.undo_types import UncoveredPath, UndoableTurn, UndoDirection, UndoPlan, UndoResult
 
 if TYPE_CHECKING:
     from ostler.workspace.checkpoint_store import CheckpointStore
@@ -25,7 +25,7 @@ MAX_STORE_BYTES = 2 * 1024 * 1024 * 1024
 class Checkpoints:
     """The checkpoints of one workspace, stored in a folder outside it. Blocking work runs in a thread, one at a time.
 
-    Await `begin` before the turn's first side effect. If no checkpoint can be taken, the returned coverage says why.
+    Await `begin` before the turn's first side effect. If no checkpoint can be taken, what it returns says why.
     """
 
     def __init__(self, root: str, store_dir: str, *, max_bytes: int = MAX_STORE_BYTES, ostler_dir: str = "") -> None:
@@ -40,8 +40,8 @@ class Checkpoints:
         self._prescan_stopped = threading.Event()
         self._turn_ending = asyncio.Event()
 
-    async def begin(self, turn_id: str, *, files_only: bool = False) -> Coverage:
-        """Take a checkpoint of the workspace. Return what it covers and which paths it does not.
+    async def begin(self, turn_id: str, *, files_only: bool = False) -> list[UncoveredPath]:
+        """Take a checkpoint of the workspace. Return the paths that it does not cover.
 
         With `files_only`, the workspace is not scanned: `save_before` saves each path before it changes. A turn that
         began so can begin again without `files_only`.
@@ -52,7 +52,7 @@ class Checkpoints:
                 lambda store: store.begin(turn_id, stopped.is_set, files_only=files_only), stopped
             )
         except OstlerError as error:
-            return Coverage(0, (UncoveredPath(".", self._reason(error)),))
+            return [UncoveredPath(".", self._reason(error))]
 
     async def save_before(self, paths: Sequence[str]) -> list[UncoveredPath]:
         """Save paths before the file tools change them, for the turns that were not scanned. Return uncovered ones."""

@@ -33,8 +33,8 @@ class WorkspaceUndo:
         """`files_only` is not enough while a background command may change files."""
         self._turn_id = turn_id
         files_only = files_only and not self._is_busy()
-        coverage = await self._checkpoints.begin(turn_id, files_only=files_only)
-        gaps = [f"{gap.path} ({gap.reason})" for gap in coverage.uncovered]
+        uncovered = await self._checkpoints.begin(turn_id, files_only=files_only)
+        gaps = [f"{gap.path} ({gap.reason})" for gap in uncovered]
         if not files_only:
             self._gaps = gaps
         return self._reported_gaps.unreported(gaps)

@@ -5,10 +5,10 @@ import os
 from typing import Literal, NamedTuple
 
 from ostler.core.errors import PathError
-from ostler.core.protocols import WriteResult
+from ostler.core.protocols import TextFile, WriteResult
 from ostler.processes.placeholders import remove_placeholder
 from ostler.workspace import atomic_write
-from ostler.workspace.encodings import decode
+from ostler.workspace.encodings import TextEncoding, decode
 from ostler.workspace.file_reading import (
     MAX_TEXT_BYTES,
     READ_FLAGS,
@@ -24,7 +24,7 @@ from ostler.workspace.newlines import detect_newline, with_newline
 from ostler.workspace.read_tracker import ReadTracker, ReadVersion, stamp_of
 from ostler.workspace.reencode import encode_new, reencode
 
-MAX_DIFF_LINES = 20_000  # more than any display shows
+_MAX_DIFF_LINES = 20_000  # more than any display shows
 _OVERWRITE_ERRNOS = (errno.EACCES, errno.EPERM, errno.EBUSY)
 
 
@@ -55,7 +55,8 @@ def _create(entry: EntryHandle, tracker: ReadTracker, target: WriteTarget, text:
         atomic_write.create(entry, data)
     except atomic_write.ConcurrentChangeError:
         raise _stale_error(entry, tracker, target) from None
-    return _record_result(entry, tracker, target, "created", "", text, data)
+    record_written(entry, tracker, target, data, TextEncoding())
+    return make_result(target.display_path, "created", "", text, len(data))
 
 
 def _update(
@@ -80,9 +81,8 @@ def _update(
         write_bytes(jail, entry, check_size(target, data), raw, found)
     except atomic_write.ConcurrentChangeError:
         raise _stale_error(entry, tracker, target) from None
-    return _record_result(
-        entry, tracker, target, "updated", before, decode(data, text_encoding), data, text_encoding.encoding
-    )
+    after = record_written(entry, tracker, target, data, text_encoding)
+    return make_result(target.display_path, "updated", before, after, len(data))
 
 
 def write_bytes(jail: Jail, entry: EntryHandle, data: bytes, raw: bytes, found: os.stat_result) -> None:
@@ -110,29 +110,32 @@ def check_size(target: WriteTarget, data: bytes) -> bytes:
 
 def _stale_error(entry: EntryHandle, tracker: ReadTracker, target: WriteTarget) -> PathError:
     raw = atomic_write.read_current(entry) or b""
+    return tracker.stale_error(target.real_path, target.display_path, as_text_file(target.display_path, raw), len(raw))
+
+
+def as_text_file(display_path: str, raw: bytes | None) -> TextFile | None:
+    """Decode the bytes of a file. Return None if it is binary or was not read."""
     try:
-        current = to_text_file(target.display_path, raw)
+        return to_text_file(display_path, raw) if raw is not None else None
     except PathError:
-        current = None
-    return tracker.stale_error(target.real_path, target.display_path, current, len(raw))
+        return None
 
 
-def _record_result(
-    entry: EntryHandle,
-    tracker: ReadTracker,
-    target: WriteTarget,
-    operation: Literal["created", "updated"],
-    before: str,
-    after: str,
-    data: bytes,
-    encoding: str = "utf-8",
+def record_written(
+    entry: EntryHandle, tracker: ReadTracker, target: WriteTarget, data: bytes, text_encoding: TextEncoding
+) -> str:
+    """Record the written bytes as the version that was last read, and return them as text."""
+    found, text = entry.stat(), decode(data, text_encoding)
+    stamp = stamp_of(found) if found else (0, 0, 0)
+    tracker.record(target.real_path, ReadVersion(version_of(data), text_encoding.encoding, len(data), stamp), text)
+    return text
+
+
+def make_result(
+    display_path: str, operation: Literal["created", "updated", "deleted"], before: str, after: str, size: int
 ) -> WriteResult:
+    """Return the result of a change from one text to another."""
     from ostler.text.diff import unified_diff
 
-    found = entry.stat()
-    stamp = stamp_of(found) if found else (0, 0, 0)
-    tracker.record(target.real_path, ReadVersion(version_of(data), encoding, len(data), stamp), after)
-    change = unified_diff(before, after, target.display_path, max_lines=MAX_DIFF_LINES)
-    return WriteResult(
-        target.display_path, operation, len(data), change.additions, change.deletions, change.text, change.truncated
-    )
+    change = unified_diff(before, after, display_path, max_lines=_MAX_DIFF_LINES)
+    return WriteResult(display_path, operation, size, change.additions, change.deletions, change.text, change.truncated)

@@ -14,13 +14,6 @@ class UncoveredPath(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Coverage(msgspec.Struct, frozen=True):
-    """What the checkpoint of a starting turn covers: the number of saved files, and the uncovered paths."""
-
-    files: int
-    uncovered: tuple[UncoveredPath, ...] = ()
-
-
 class UndoableTurn(msgspec.Struct, frozen=True):
     """A turn that can be undone, or redone if it is `undone`, with its start time and the paths it changed."""
 
