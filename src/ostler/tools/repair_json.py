@@ -12,29 +12,12 @@ _KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,15}|\d[\d_]{0,39}(?:\.\d{0,39})?(?:[eE][+-]?\d{1,3})?|\.\d{1,39})")
 _BARE_TEXT = re.compile(r"[\w./*@~+-]+")
 _CONSTANTS: dict[str, Any] = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "True": True,
-    "False": False,
-    "None": None,
-    "TRUE": True,
-    "FALSE": False,
-    "NULL": None,
-    "undefined": None,
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("null", "None", "NULL", "undefined"), None),
 }
-_COMPLETE_ENDINGS = (
-    '"',
-    "'",
-    "}",
-    "]",
-    "true",
-    "false",
-    "null",
-    "True",
-    "False",
-    "None",
-)  # not numbers: digits may be missing
+# Not numbers: digits may be missing.
+_COMPLETE_ENDINGS = ('"', "'", "}", "]", "true", "false", "null", "True", "False", "None")
 _JSON_CONSTANTS = ("true", "false", "null")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "”": "”"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "`": "`"}
