@@ -3,6 +3,7 @@
 Accepts other quotes, bare words, and extra or missing commas; ambiguous text is rejected.
 """
 
+import json
 import re
 from typing import Any
 
@@ -210,7 +211,7 @@ class LenientJsonReader:
         self.position = word.end()
         if word.group() in _CONSTANTS:
             if word.group() not in _JSON_CONSTANTS:
-                self._note(f"{word.group()} instead of {_json_constant(_CONSTANTS[word.group()])}")
+                self._note(f"{word.group()} instead of {json.dumps(_CONSTANTS[word.group()])}")
             return _CONSTANTS[word.group()]
         self._skip_blanks()
         if not self._depth or self.text[self.position : self.position + 1] not in (",", "}", "]"):
@@ -240,10 +241,6 @@ class LenientJsonReader:
 
     def _error(self, reason: str, *, truncated: bool = False) -> LenientJsonError:
         return LenientJsonError(self.position, reason, truncated=truncated)
-
-
-def _json_constant(value: Any) -> str:
-    return {True: "true", False: "false", None: "null"}[value]
 
 
 def parse_lenient(text: str) -> Any:

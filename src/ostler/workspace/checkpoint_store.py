@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+import msgspec
+
 from ostler.core.errors import UsageError
 from ostler.workspace.change_detector import changed_files
 from ostler.workspace.checkpoint_db import (
@@ -38,13 +40,12 @@ _NOT_SAVED = "it cannot be read, the store is full, or saving it took too long"
 _GIT_INTERNAL = "git's own data"
 
 
-class _OpenTurn:
+class _OpenTurn(msgspec.Struct):
     """What was there before a running turn: the paths that the file tools changed, and the scan if there is one."""
 
-    def __init__(self) -> None:
-        self.saved: SavedPaths = {}
-        self.scan: PackedTree | None = None
-        self.last_scan: PackedTree | None = None  # of the last `changed_files`
+    saved: SavedPaths = {}
+    scan: PackedTree | None = None
+    last_scan: PackedTree | None = None  # of the last `changed_files`
 
 
 class CheckpointStore:

@@ -120,7 +120,7 @@ class LocalWorkspace:
                 )
         if len(raw) >= found.st_size:
             self._read_tracker.record(
-                self._real_path(path), ReadVersion(version_of(raw), "", len(raw), stamp_of(found))
+                self._access.locate(path)[0], ReadVersion(version_of(raw), "", len(raw), stamp_of(found))
             )
         return raw
 
@@ -181,10 +181,6 @@ class LocalWorkspace:
         if self._run is None:
             raise ToolError("commands are not supported in this workspace", code="no_shell")
         return await self._run(request)
-
-    def _real_path(self, path: str) -> str:
-        """Return the path with all symlinks resolved, the key of the read tracker."""
-        return self._access.real_path(self._access.unescape(path))
 
     def _target(self, path: str) -> WriteTarget:
         relative = self._access.relative_path(path)

@@ -6,17 +6,16 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+import msgspec
+
 T = TypeVar("T")
 
 
-class _LockScope:
+class _LockScope(msgspec.Struct):
     """Marks the current context as a holder of the lock until the block ends, also for tasks started in it."""
 
-    __slots__ = ("is_active", "is_writer")
-
-    def __init__(self, is_writer: bool) -> None:
-        self.is_active = True
-        self.is_writer = is_writer
+    is_writer: bool
+    is_active: bool = True
 
 
 class ReadWriteLock:

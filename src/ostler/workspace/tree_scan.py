@@ -106,7 +106,7 @@ class TreeScanner:
                 elif name == ".git" or (name in STARTUP_FILES and is_placeholder(name, fd)):
                     continue
                 elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
-                    new_entries[name] = _entry_without_content(found)
+                    new_entries[name] = TreeEntry(found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode, b"")
                     self.unread_files += 1
                     self.unread_bytes += found.st_size if found.st_size <= MAX_FILE_BYTES else 0
         if self.unread_files > already_unread:
@@ -168,10 +168,6 @@ class TreeScanner:
     def _is_in_tree(self, path: str) -> bool:
         start = path.rfind("/") + 1
         return path[start:] in entries_of(self.tree.get(path[:start]))
-
-
-def _entry_without_content(found: os.stat_result) -> TreeEntry:
-    return TreeEntry(found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode, b"")
 
 
 def _measure_folder(fd: int) -> tuple[int, int]:

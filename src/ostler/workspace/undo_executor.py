@@ -107,7 +107,7 @@ class UndoExecutor:
         restored: list[str] = []
         deleted: list[str] = []
         skipped: list[UncoveredPath] = []
-        original_steps, steps = steps, self._make_accessible(steps)
+        original_steps, steps = steps, [self._make_accessible(step) for step in steps]
         unlocked = self._make_writable({split_path(step.path)[0] for step in steps} - {step.path for step in steps})
         for step in reversed(steps):
             if step.removes_existing and self._attempt(self._remove, step, skipped) and step.target is None:
@@ -193,11 +193,8 @@ class UndoExecutor:
         else:
             atomic_write.replace(entry, data, before, found, mode, sync=False)
 
-    def _make_accessible(self, steps: list[UndoStep]) -> list[UndoStep]:
-        """Make directories accessible whose mode is part of the change. Return the steps with the new modes."""
-        return [self._make_step_accessible(step) for step in steps]
-
-    def _make_step_accessible(self, step: UndoStep) -> UndoStep:
+    def _make_accessible(self, step: UndoStep) -> UndoStep:
+        """Make a directory accessible whose mode is part of the change. Return the step with the new mode."""
         expected = step.expected
         if expected is None or not expected.is_directory or is_same_state(expected, step.target):
             return step
