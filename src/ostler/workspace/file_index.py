@@ -148,7 +148,7 @@ def _list_folder(folder: int) -> list[tuple[str, bool]]:
         )
 
 
-def list_matching_paths(root: str, prefix: str, limit: int = DEFAULT_LIMIT) -> list[str]:
+def list_matching_paths(root: str, prefix: str) -> list[str]:
     """Complete a path outside the workspace, such as `~/x`, `/etc/ho` or `../a`; folders come first."""
     head, _, start = prefix.rpartition("/")
     folder = os.path.join(root, os.path.expanduser(f"{head}/"))
@@ -160,4 +160,4 @@ def list_matching_paths(root: str, prefix: str, limit: int = DEFAULT_LIMIT) -> l
     lower = start.lower()
     matches = [(is_file, name) for is_file, name in entries if name.lower().startswith(lower)]
     matches = [(is_file, name) for is_file, name in matches if start or not name.startswith(".")]
-    return [f"{head}/{name}{'' if is_file else '/'}" for is_file, name in sorted(matches)[:limit]]
+    return [f"{head}/{name}{'' if is_file else '/'}" for is_file, name in sorted(matches)[:DEFAULT_LIMIT]]
