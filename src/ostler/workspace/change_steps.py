@@ -23,7 +23,7 @@ from ostler.workspace.file_reading import (
 )
 from ostler.workspace.jail import DIRECTORY_FLAGS, EntryHandle, Jail
 from ostler.workspace.paths import split_path
-from ostler.workspace.read_tracker import ReadTracker, ReadVersion, stamp_of
+from ostler.workspace.read_tracker import ReadTracker, stamp_of
 from ostler.workspace.reencode import encode_new, reencode
 from ostler.workspace.text_save import WriteTarget, as_text_file, check_size, make_result, record_written, write_bytes
 
@@ -66,7 +66,7 @@ class ChangeStep:
         target, base_version = self.resolved.target, self.resolved.change.base_version
         last = self.tracker.get(target.real_path)
         version = version_of(raw) if raw is not None else ""
-        changed = last is not None and not _is_unchanged(last, found, version)
+        changed = last is not None and not last.is_same(version, stamp_of(found))
         if changed or (base_version and base_version != version):
             raise self.tracker.stale_error(
                 target.real_path, target.display_path, as_text_file(target.display_path, raw), found.st_size
@@ -216,13 +216,6 @@ def load(
         with entry.open(READ_FLAGS) as fd:
             found = stat_regular(fd, target.display_path)
             return found, read_all(fd, target.display_path) if full or found.st_size <= MAX_TEXT_BYTES else None
-
-
-def _is_unchanged(read_version: ReadVersion, found: os.stat_result, version: str) -> bool:
-    """Compare versions if both are known, else the less reliable stat stamps."""
-    return (
-        read_version.version == version if read_version.version and version else read_version.stamp == stamp_of(found)
-    )
 
 
 def _with_executable(mode: int, executable: bool | None) -> int:

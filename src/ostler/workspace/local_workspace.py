@@ -91,7 +91,7 @@ class LocalWorkspace:
         real_path, display_path, _ = self._access.locate(path)
         file, current = await self._load(path, real_path, display_path)
         last = self._read_tracker.get(real_path)
-        if last is not None and (last.version != current.version if last.version else last.stamp != current.stamp):
+        if last is not None and not last.is_same(current.version, current.stamp):
             raise self._read_tracker.stale_error(real_path, file.path, file, file.size)
         return file
 

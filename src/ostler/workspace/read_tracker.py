@@ -20,6 +20,10 @@ class ReadVersion(msgspec.Struct, frozen=True):
     size: int = 0
     stamp: tuple[int, int, int] = (0, 0, 0)
 
+    def is_same(self, version: str, stamp: tuple[int, int, int]) -> bool:
+        """Compare versions if both are known, else the less reliable stamps."""
+        return self.version == version if self.version and version else self.stamp == stamp
+
 
 def stamp_of(found: os.stat_result) -> tuple[int, int, int]:
     """Return inode, size and modification time; they change when a file is written or replaced."""
