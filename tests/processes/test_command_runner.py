@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from ostler.core.commands import CommandResult
 from ostler.core.errors import ToolError
 from ostler.processes import spawner_client
+from ostler.processes.command_runner import run_to_end
+from ostler.processes.helper_programs import get_shared_spawner, run_program
+from ostler.processes.output import CommandOutput
+from ostler.processes.running_command import SpawnRequest
 from ostler.processes.sandbox_policy import SandboxPolicy
 from ostler.processes.session_processes import SessionProcesses
 
@@ -48,11 +53,15 @@ async def test_working_directory(processes, tmp_path):
     assert (await processes.run("pwd", timeout=60, cwd="sub")).stdout == f"{tmp_path}/sub\n"
 
 
-async def test_input_of_any_size_is_passed_and_closed(processes):
+async def test_input_of_any_size_is_passed_and_closed(tmp_path):
     data = b"line\n" * 200_000
-    assert (await processes.run("wc -c", timeout=60, stdin=data)).stdout == f"{len(data)}\n"
-    assert (await processes.run("head -n 1", timeout=60, stdin=data)).stdout == "line\n"
-    assert (await processes.run("true", timeout=60, stdin=data)).exit_code == 0
+
+    async def run(*argv: str) -> CommandResult:
+        return await run_program(argv, cwd=str(tmp_path), timeout=60, stdin=data)
+
+    assert (await run("wc", "-c")).stdout == f"{len(data)}\n"
+    assert (await run("head", "-n", "1")).stdout == "line\n"
+    assert (await run("true")).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -289,9 +298,10 @@ async def test_fast_forking_command_is_killed(processes, marked):
 
 
 async def test_limits_are_enforced(tmp_path):
-    processes = SessionProcesses(str(tmp_path), policy=NO_SANDBOX, limits={"RLIMIT_FSIZE": 4096})
-    result = await processes.run("head -c 100000 /dev/zero > big; wc -c < big", timeout=60)
-    await processes.aclose()
+    argv = ["sh", "-c", "head -c 100000 /dev/zero > big; wc -c < big"]
+    request = SpawnRequest(argv, str(tmp_path), os.environ, (("RLIMIT_FSIZE", 4096),))
+    output = CommandOutput(lambda: pytest.fail("spilled"))
+    result = await run_to_end(get_shared_spawner, request, output, timeout=60)
     assert result.stdout == "4096\n"
 
 

@@ -224,10 +224,7 @@ def test_probe_reports_capabilities():
 @with_both_backends
 async def test_workspace_is_writable_and_ordinary_work_succeeds(backend, sandboxed, base):
     processes = sandboxed(backend)
-    assert (
-        await processes.prepare() == processes.sandbox == backend
-        and f"run in {backend}, without network access" in processes.description
-    )
+    assert await processes.prepare() == backend
     work = """
         set -e
         echo text > file; mkdir -p a/b; mv file a/b/moved; ln -s a link; ln a/b/moved hard; chmod +x hard
@@ -415,7 +412,6 @@ async def test_keys_in_home_cannot_be_read_with_landlock(sandboxed, home_workspa
         "cat .ssh/id .pypirc; echo new > project/x; cat project/x .bashrc; echo y > y", timeout=60
     )
     assert result.stdout == "new\nmine\n"
-    assert "cannot create files" in processes.description
 
 
 @with_both_backends
@@ -524,7 +520,7 @@ async def test_dead_spawner_is_replaced_in_sandbox(backend, sandboxed, eventuall
     assert eventually(lambda: not sandbox.is_alive)
     result = await processes.run("echo back; echo x > /etc/ostler-test", timeout=60)
     assert result.stdout == "back\n" and result.exit_code != 0
-    assert processes.sandbox == backend
+    assert await processes.prepare() == backend
 
 
 async def test_missing_required_sandbox_raises(tmp_path, monkeypatch):
@@ -541,10 +537,8 @@ async def test_missing_preferred_sandbox_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr("ostler.processes.bubblewrap.unavailable_reason", lambda _: "not installed")
     monkeypatch.setattr("ostler.processes.landlock.unavailable_reason", lambda: "disabled")
     processes = SessionProcesses(str(tmp_path))
-    assert processes.sandbox == "not started"
     assert (await processes.run("echo ran", timeout=60)).stdout == "ran\n"
-    assert processes.sandbox == "none: bubblewrap: not installed; landlock: disabled"
-    assert processes.description == "commands run without a sandbox (bubblewrap: not installed; landlock: disabled)"
+    assert await processes.prepare() == "none: bubblewrap: not installed; landlock: disabled"
     await processes.aclose()
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ostler.tools import search
-from ostler.tools.search import SearchQuery, list_files, search_counts, search_lines
+from ostler.tools.search import SearchQuery, list_files, search_contents
 from ostler.workspace.local_workspace import LocalWorkspace
 
 ATOMS = (
@@ -53,8 +53,8 @@ def random_query(rand):
 
 
 async def search_results(workspace, query):
-    lines = await search_lines(workspace, query)
-    counts = await search_counts(workspace, query)
+    lines = await search_contents(workspace, query)
+    counts = await search_contents(workspace, query, count_only=True)
     assert counts.counts == dict(sorted(lines.counts.items()))
     return lines.lines, counts.counts, await list_files(workspace, query.path)
 

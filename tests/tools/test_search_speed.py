@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ostler.tools.search import SearchQuery, find_ripgrep, search_lines
+from ostler.tools.search import SearchQuery, find_ripgrep, search_contents
 from ostler.workspace.local_workspace import LocalWorkspace
 
 WORDS = ("alpha", "beta", "gamma", "delta", "raise", "return", "import", "class", "value", "index", "self", "None")
@@ -36,7 +36,7 @@ async def test_search_of_twenty_thousand_files_takes_less_than_a_second(tree, se
     times = []
     for _ in range(BEST_OF):
         started = clock()
-        assert (await search_lines(LocalWorkspace(str(tree)), SearchQuery("raise ValueError"))).match_count == 400
+        assert (await search_contents(LocalWorkspace(str(tree)), SearchQuery("raise ValueError"))).match_count == 400
         times.append(clock() - started)
     assert min(times) < 1
 
@@ -54,6 +54,6 @@ async def test_ripgrep_search_is_nearly_as_fast_as_ripgrep(tree):
         subprocess.run([program, "-n", "--hidden", "raise ValueError", "."], cwd=tree, capture_output=True, check=True)
         theirs.append(time.perf_counter() - started)
         started = time.perf_counter()
-        await search_lines(workspace, SearchQuery("raise ValueError"))
+        await search_contents(workspace, SearchQuery("raise ValueError"))
         ours.append(time.perf_counter() - started)
     assert min(ours) < 1.3 * min(theirs) + 0.05

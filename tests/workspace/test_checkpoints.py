@@ -12,8 +12,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.workspace.stored_changes import stored_changes
 
 from ostler.core.errors import OstlerError
+from ostler.core.protocols import FileChange
 from ostler.workspace import checkpoint_store, content_capture, content_store, tree_scan
 from ostler.workspace import checkpoints as checkpoints_module
 from ostler.workspace.checkpoints import Checkpoints
@@ -118,27 +120,27 @@ ACTIONS = {
 async def test_turn_is_undone_and_redone(root, checkpoints, repository, action):
     sh(REPOSITORIES[repository], root)
     before, git = snapshot(root), git_state(root)
-    coverage = await checkpoints.begin("t")
-    assert {uncovered.path for uncovered in coverage.uncovered} <= {".git"}
+    uncovered = await checkpoints.begin("t")
+    assert {gap.path for gap in uncovered} <= {".git"}
     sh(ACTIONS[action], root)
     after = snapshot(root)
     assert after != before
-    changes = await checkpoints.finish("t")
-    assert {change.path for change in changes.changed} >= {
+    await checkpoints.finish("t")
+    assert (await stored_changes(checkpoints, "t")).keys() >= {
         path for path in before if path.isprintable() and path not in after
     }
-    plan = await checkpoints.plan_undo("t")
+    plan = await checkpoints.plan("t", "undo")
     assert snapshot(root) == after
     assert (plan.conflicts, plan.uncovered) == ((), ())
     undone = await checkpoints.undo(plan)
     assert undone.skipped == ()
     assert snapshot(root) == before
     assert git_state(root) == git
-    redone = await checkpoints.redo(await checkpoints.plan_redo("t"))
+    redone = await checkpoints.undo(await checkpoints.plan("t", "redo"))
     assert redone.skipped == ()
     assert snapshot(root) == after
     assert git_state(root) == git
-    assert (await checkpoints.undo(await checkpoints.plan_undo("t"))).skipped == ()
+    assert (await checkpoints.undo(await checkpoints.plan("t", "undo"))).skipped == ()
     assert snapshot(root) == before
 
 
@@ -150,10 +152,9 @@ async def test_workspace_changes_are_undone(root, checkpoints):
     await workspace.read_text("src/main.py")
     await workspace.write_text("src/main.py", "print('two')\n")
     await workspace.write_text("fresh/file.txt", "x")
-    await workspace.rename("notes.txt", "noted.txt")
-    await workspace.delete("image.png")
-    changes = await checkpoints.finish("t")
-    assert [(change.path, change.kind) for change in changes.changed] == [
+    await workspace.apply([FileChange("notes.txt", new_path="noted.txt"), FileChange("image.png", delete=True)])
+    await checkpoints.finish("t")
+    assert list((await stored_changes(checkpoints, "t")).items()) == [
         ("fresh", "created"),
         ("fresh/file.txt", "created"),
         ("image.png", "deleted"),
@@ -161,7 +162,7 @@ async def test_workspace_changes_are_undone(root, checkpoints):
         ("notes.txt", "deleted"),
         ("src/main.py", "modified"),
     ]
-    plan = await checkpoints.plan_undo("t")
+    plan = await checkpoints.plan("t", "undo")
     assert plan.restore == ("image.png", "notes.txt", "src/main.py")
     assert plan.delete == ("fresh", "fresh/file.txt", "noted.txt")
     await checkpoints.undo(plan)
@@ -180,7 +181,7 @@ async def test_file_changes_by_git_are_undone(root, checkpoints, action):
     sh(action, root)
     git = git_state(root)
     await checkpoints.finish("t")
-    await checkpoints.undo(await checkpoints.plan_undo("t"))
+    await checkpoints.undo(await checkpoints.plan("t", "undo"))
     assert snapshot(root) == before
     assert git_state(root) == git
 
@@ -195,10 +196,10 @@ async def test_user_changes_between_turns_are_not_undone(root, checkpoints):
     await checkpoints.begin("two")
     (root / "run.sh").write_text("by turn two\n")
     await checkpoints.finish("two")
-    plan = await checkpoints.plan_undo("two")
+    plan = await checkpoints.plan("two", "undo")
     assert (plan.restore, plan.delete) == (("run.sh",), ())
     await checkpoints.undo(plan)
-    await checkpoints.undo(await checkpoints.plan_undo("one"))
+    await checkpoints.undo(await checkpoints.plan("one", "undo"))
     assert (root / "src/main.py").read_text() == "print('one')\n"
     assert (root / "src/other.py").read_text() == "by the user\n"
     assert (root / "mine.txt").read_text() == "by the user\n"
@@ -224,7 +225,7 @@ async def test_later_changes_are_conflicts_and_stay(root, checkpoints, turn, use
     await checkpoints.finish("t")
     sh(user, root)
     user_state = snapshot(root)
-    plan = await checkpoints.plan_undo("t")
+    plan = await checkpoints.plan("t", "undo")
     assert [uncovered.path for uncovered in plan.conflicts] == [path]
     assert reason in plan.conflicts[0].reason
     await checkpoints.undo(plan)
@@ -239,7 +240,7 @@ async def test_change_after_planning_is_detected(root, checkpoints):
     await checkpoints.begin("t")
     sh("echo t > src/main.py; echo t > new; rm run.sh", root)
     await checkpoints.finish("t")
-    plan = await checkpoints.plan_undo("t")
+    plan = await checkpoints.plan("t", "undo")
     sh("echo p > src/main.py; echo p > new; echo p > run.sh", root)
     user_state = snapshot(root)
     undone = await checkpoints.undo(plan)
@@ -261,7 +262,7 @@ async def test_read_only_folder_of_turn_is_restored(root, checkpoints):
     for folder in ("was", "alias"):
         os.chmod(root / folder, 0o500)
     await checkpoints.finish("t")
-    undone = await checkpoints.undo(await checkpoints.plan_undo("t"))
+    undone = await checkpoints.undo(await checkpoints.plan("t", "undo"))
     assert undone.skipped == ()
     assert os.readlink(root / "alias") == "nowhere" and (root / "was").stat().st_mode & 0o777 == 0o755
 
@@ -285,7 +286,7 @@ async def main():
     work = "chmod -R u+w module; echo after > module/deep/in; echo x > module/new; chmod -R u-w module"
     subprocess.run(["sh", "-c", work], cwd=sys.argv[1], check=True)
     await checkpoints.finish("t")
-    assert (await checkpoints.undo(await checkpoints.plan_undo("t"))).skipped == ()
+    assert (await checkpoints.undo(await checkpoints.plan("t", "undo"))).skipped == ()
 asyncio.run(main())
 """
     subprocess.run([sys.executable, "-c", script, str(root), str(tmp_path / "store")], check=True)
@@ -303,8 +304,8 @@ async def test_killed_undo_can_be_continued(root, checkpoints, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(UndoExecutor, "_restore_modes", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            await checkpoints.undo(await checkpoints.plan_undo("t"))
-    plan = await checkpoints.plan_undo("t")
+            await checkpoints.undo(await checkpoints.plan("t", "undo"))
+    plan = await checkpoints.plan("t", "undo")
     assert plan.conflicts == ()
     assert (await checkpoints.undo(plan)).skipped == ()
     assert snapshot(root) == before
@@ -315,7 +316,7 @@ async def test_only_planned_paths_are_restored(root, checkpoints):
     await checkpoints.begin("t")
     sh("echo t > src/main.py; echo t > src/other.py", root)
     await checkpoints.finish("t")
-    plan = await checkpoints.plan_undo("t")
+    plan = await checkpoints.plan("t", "undo")
     await checkpoints.undo(msgspec.structs.replace(plan, restore=("src/main.py",)))
     assert (root / "src/main.py").read_text() == "print('one')\n"
     assert (root / "src/other.py").read_text() == "t\n"
@@ -330,9 +331,9 @@ async def test_undo_does_not_follow_symlinks_outside(root, checkpoints, tmp_path
     sh("rm -r docs/a", root)
     await checkpoints.finish("t")
     os.symlink(outside, root / "docs/a")
-    plan = await checkpoints.plan_undo("t")
+    plan = await checkpoints.plan("t", "undo")
     (root / "docs/a").unlink()
-    plan = await checkpoints.plan_undo("t")
+    plan = await checkpoints.plan("t", "undo")
     os.symlink(outside, root / "docs/a")
     undone = await checkpoints.undo(plan)
     assert {uncovered.path for uncovered in undone.skipped} == {"docs/a", "docs/a/b.md"}
@@ -356,11 +357,11 @@ async def test_undo_and_redo_do_not_set_setuid_and_setgid(root, checkpoints, act
     sh(f"{action}; rmdir shared", root)
     await checkpoints.finish("t")
     for _ in range(2):
-        undone = await checkpoints.undo(await checkpoints.plan_undo("t"))
+        undone = await checkpoints.undo(await checkpoints.plan("t", "undo"))
         assert undone.skipped == ()
         assert ((root / "tool").read_text(), (root / "tool").stat().st_mode & 0o7777) == ("old\n", 0o755)
         assert (root / "shared").stat().st_mode & 0o7777 == 0o2775  # new files there inherit the group
-        assert (await checkpoints.redo(await checkpoints.plan_redo("t"))).skipped == ()
+        assert (await checkpoints.undo(await checkpoints.plan("t", "redo"))).skipped == ()
         assert not (root / "tool").exists() or not (root / "tool").stat().st_mode & 0o4000
 
 
@@ -371,7 +372,7 @@ async def test_hard_links_stay_linked(root, checkpoints):
     await checkpoints.begin("t")
     sh("echo more >> twin.py", root)
     await checkpoints.finish("t")
-    await checkpoints.undo(await checkpoints.plan_undo("t"))
+    await checkpoints.undo(await checkpoints.plan("t", "undo"))
     assert snapshot(root) == before
     assert (root / "twin.py").stat().st_ino == (root / "src/main.py").stat().st_ino
 
@@ -383,11 +384,11 @@ async def test_new_hard_link_is_undone_without_changing_other_file(root, checkpo
     await checkpoints.begin("t")
     sh("ln -f one two", root)
     await checkpoints.finish("t")
-    plan = await checkpoints.plan_undo("t")
+    plan = await checkpoints.plan("t", "undo")
     assert plan.restore == ("two",)
     assert (await checkpoints.undo(plan)).skipped == ()
     assert ((root / "one").read_text(), (root / "two").read_text()) == ("1", "2")
-    assert (await checkpoints.redo(await checkpoints.plan_redo("t"))).skipped == ()
+    assert (await checkpoints.undo(await checkpoints.plan("t", "redo"))).skipped == ()
     assert ((root / "one").read_text(), (root / "two").read_text()) == ("1", "1")
 
 
@@ -399,8 +400,8 @@ async def test_change_with_same_size_and_time_in_same_tick_is_detected(root, che
         await checkpoints.begin(f"t{turn}")
         path.write_text("bbbb")
         os.utime(path, (1, 1))
-        changes = await checkpoints.finish(f"t{turn}")
-        assert [change.path for change in changes.changed] == ["quick.txt"]
+        await checkpoints.finish(f"t{turn}")
+        assert list(await stored_changes(checkpoints, f"t{turn}")) == ["quick.txt"]
         path.unlink()
 
 
@@ -430,7 +431,7 @@ async def test_checkpoints_survive_process(root, checkpoints, tmp_path):
     checkpoints.close()
     reopened = Checkpoints(str(root), str(tmp_path / "store"))
     assert await reopened.turns() == ["t"]
-    await reopened.undo(await reopened.plan_undo("t"))
+    await reopened.undo(await reopened.plan("t", "undo"))
     assert snapshot(root) == before
     reopened.close()
 
@@ -459,12 +460,12 @@ asyncio.run(main())
     async def recover() -> None:
         checkpoints = Checkpoints(str(root), str(tmp_path / "store"))
         assert await checkpoints.turns() == ["killed"], "the turn is closed without another turn in between"
-        plan = await checkpoints.plan_undo("killed")
+        plan = await checkpoints.plan("killed", "undo")
         assert {uncovered.path for uncovered in plan.conflicts} == {"notes.txt", "mine"}
         assert all("interrupted" in uncovered.reason for uncovered in plan.conflicts)
         await checkpoints.undo(plan)
-        assert (await checkpoints.redo(await checkpoints.plan_redo("killed"))).skipped == ()
-        await checkpoints.undo(await checkpoints.plan_undo("killed"))
+        assert (await checkpoints.undo(await checkpoints.plan("killed", "redo"))).skipped == ()
+        await checkpoints.undo(await checkpoints.plan("killed", "undo"))
         checkpoints.close()
 
     asyncio.run(recover())
@@ -483,13 +484,14 @@ async def test_uncovered_paths_are_reported(root, checkpoints, monkeypatch):
         for number in range(count):
             (root / folder / str(number)).write_text("x")
     (root / "huge.bin").write_bytes(b"x" * 2000)
-    coverage = await checkpoints.begin("t")
-    assert {uncovered.path for uncovered in coverage.uncovered} == {"node_modules", "cache", "huge.bin"}
-    assert all(uncovered.reason for uncovered in coverage.uncovered)
+    uncovered = await checkpoints.begin("t")
+    assert {gap.path for gap in uncovered} == {"node_modules", "cache", "huge.bin"}
+    assert all(gap.reason for gap in uncovered)
     sh("rm -r node_modules little many; echo more >> huge.bin; echo x > cache/0; echo y > cache/new", root)
-    changes = {change.path for change in (await checkpoints.finish("t")).changed}
-    assert {"node_modules", "little", "little/2", "many/19", "huge.bin"} <= changes
-    plan = await checkpoints.plan_undo("t")
+    await checkpoints.finish("t")
+    changes = await stored_changes(checkpoints, "t")
+    assert {"node_modules", "little", "little/2", "many/19", "huge.bin"} <= changes.keys()
+    plan = await checkpoints.plan("t", "undo")
     assert {uncovered.path for uncovered in plan.uncovered} == {"node_modules", "huge.bin"}
     await checkpoints.undo(plan)
     assert (root / "little/2").exists()
@@ -505,7 +507,7 @@ async def test_new_folder_that_is_too_large_is_not_deleted(root, checkpoints, mo
     for number in range(20):
         (root / "node_modules" / str(number)).write_text("x")
     await checkpoints.finish("t")
-    plan = await checkpoints.plan_undo("t")
+    plan = await checkpoints.plan("t", "undo")
     assert [uncovered.path for uncovered in plan.conflicts] == ["node_modules"]
     await checkpoints.undo(plan)
     assert (root / "node_modules/19").exists()
@@ -524,10 +526,10 @@ async def test_store_stays_below_limit_and_keeps_newest_turn(root, tmp_path):
     size = sum(path.stat().st_size for path in (tmp_path / "store").rglob("*") if path.name != "turns.db-wal")
     assert size < 600_000
     before = (root / "random.bin").read_bytes()
-    await checkpoints.undo(await checkpoints.plan_undo("t11"))
+    await checkpoints.undo(await checkpoints.plan("t11", "undo"))
     assert (root / "random.bin").read_bytes() != before
     with pytest.raises(OstlerError, match="t0"):
-        await checkpoints.plan_undo("t0")
+        await checkpoints.plan("t0", "undo")
     checkpoints.close()
 
 
@@ -548,12 +550,12 @@ async def test_store_size_is_proportional_to_changes(root, checkpoints, tmp_path
 async def test_full_store_saves_as_many_files_as_possible(root, tmp_path):
     (root / "big.bin").write_bytes(os.urandom(90_000))
     checkpoints = Checkpoints(str(root), str(tmp_path / "store"), max_bytes=50_000)
-    coverage = await checkpoints.begin("t")
-    assert [uncovered.path for uncovered in coverage.uncovered] == ["big.bin"]
-    assert "full" in coverage.uncovered[0].reason
+    uncovered = await checkpoints.begin("t")
+    assert [gap.path for gap in uncovered] == ["big.bin"]
+    assert "full" in uncovered[0].reason
     sh("rm -rf src big.bin", root)
     await checkpoints.finish("t")
-    plan = await checkpoints.plan_undo("t")
+    plan = await checkpoints.plan("t", "undo")
     assert "src/main.py" in plan.restore
     assert [uncovered.path for uncovered in plan.uncovered] == ["big.bin"]
     checkpoints.close()
@@ -563,16 +565,16 @@ async def test_full_store_saves_as_many_files_as_possible(root, tmp_path):
 async def test_files_not_saved_in_time_are_reported_and_saved_next_time(root, checkpoints, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(content_capture, "CAPTURE_TIMEOUT_SECONDS", -1.0)
-        coverage = await checkpoints.begin("one")
-        assert coverage.files == 1  # the pipe
-        assert "took too long" in coverage.uncovered[0].reason
-    assert (await checkpoints.finish("one")).changed == ()
+        uncovered = await checkpoints.begin("one")
+        assert "took too long" in uncovered[0].reason
+    await checkpoints.finish("one")
+    assert await stored_changes(checkpoints, "one") == {}
     before = snapshot(root)
-    coverage = await checkpoints.begin("two")
-    assert (coverage.files, coverage.uncovered) == (11, ())
+    uncovered = await checkpoints.begin("two")
+    assert uncovered == []
     sh(ACTIONS["rm all"], root)
     await checkpoints.finish("two")
-    await checkpoints.undo(await checkpoints.plan_undo("two"))
+    await checkpoints.undo(await checkpoints.plan("two", "undo"))
     assert snapshot(root) == before
 
 
@@ -585,7 +587,7 @@ async def test_turn_left_open_by_closed_session_can_be_undone(root, tmp_path):
     checkpoints.close()
     checkpoints = Checkpoints(str(root), str(tmp_path / "store"))
     await checkpoints.begin("next")
-    await checkpoints.undo(await checkpoints.plan_undo("left"))
+    await checkpoints.undo(await checkpoints.plan("left", "undo"))
     assert snapshot(root) == before
     checkpoints.close()
 
@@ -628,8 +630,9 @@ asyncio.run(main())
 async def test_store_inside_workspace_is_not_saved(root):
     checkpoints = Checkpoints(str(root), str(root / ".store"))
     for turn in ("one", "two"):
-        assert (await checkpoints.begin(turn)).uncovered == ()
-        assert (await checkpoints.finish(turn)).changed == ()
+        assert await checkpoints.begin(turn) == []
+        await checkpoints.finish(turn)
+        assert await stored_changes(checkpoints, turn) == {}
     checkpoints.close()
 
 
@@ -639,7 +642,7 @@ async def test_damaged_store_is_replaced(root, tmp_path):
     store.mkdir()
     (store / "turns.db").write_bytes(b"not a database" * 100)
     checkpoints = Checkpoints(str(root), str(store))
-    assert (await checkpoints.begin("t")).files > 0
+    assert "." not in {gap.path for gap in await checkpoints.begin("t")}
     assert (store / "turns.db.damaged").exists()
     checkpoints.close()
 
@@ -649,7 +652,7 @@ async def test_damaged_content_is_not_restored(root, checkpoints, tmp_path):
     await checkpoints.begin("t")
     (root / "src/main.py").write_text("changed\n")
     await checkpoints.finish("t")
-    plan = await checkpoints.plan_undo("t")
+    plan = await checkpoints.plan("t", "undo")
     with sqlite3.connect(tmp_path / "store/turns.db") as database:
         database.execute("UPDATE pack SET data = x'00'")
     undone = await checkpoints.undo(plan)
@@ -661,11 +664,11 @@ async def test_damaged_content_is_not_restored(root, checkpoints, tmp_path):
 async def test_turn_works_without_store_and_reports_it(root, tmp_path):
     (tmp_path / "file").write_text("a file instead of a folder")
     checkpoints = Checkpoints(str(root), str(tmp_path / "file"))
-    coverage = await checkpoints.begin("t")
-    assert (coverage.files, [uncovered.path for uncovered in coverage.uncovered]) == (0, ["."])
-    assert (await checkpoints.finish("t")).changed == ()
+    uncovered = await checkpoints.begin("t")
+    assert [gap.path for gap in uncovered] == ["."]
+    await checkpoints.finish("t")
     with pytest.raises(OstlerError):
-        await checkpoints.plan_undo("t")
+        await checkpoints.plan("t", "undo")
 
 
 @pytest.mark.req("EN-13")
@@ -680,18 +683,18 @@ async def test_full_disk_does_not_lose_saved_contents(root, checkpoints, monkeyp
 
     with monkeypatch.context() as patch:
         patch.setattr(content_store.ContentStore, "flush", full)
-        coverage = await checkpoints.begin("two")
-        assert "full" in coverage.uncovered[0].reason
+        uncovered = await checkpoints.begin("two")
+        assert "full" in uncovered[0].reason
     (root / "src/main.py").write_text("one\n")
-    assert (await checkpoints.begin("three")).uncovered == ()
-    await checkpoints.undo(await checkpoints.plan_undo("one"))
+    assert await checkpoints.begin("three") == []
+    await checkpoints.undo(await checkpoints.plan("one", "undo"))
     assert (root / "src/main.py").read_text() == "print('one')\n"
 
 
 async def test_unknown_turn_is_reported(checkpoints):
-    assert (await checkpoints.finish("never")).changed == ()
+    await checkpoints.finish("never")
     with pytest.raises(OstlerError, match="no changes are stored"):
-        await checkpoints.plan_undo("never")
+        await checkpoints.plan("never", "undo")
 
 
 async def test_cancelled_begin_stops_and_can_be_repeated(root, checkpoints, monkeypatch):
@@ -712,7 +715,7 @@ async def test_cancelled_begin_stops_and_can_be_repeated(root, checkpoints, monk
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert (await checkpoints.begin("t")).files > 0
+    assert "." not in {gap.path for gap in await checkpoints.begin("t")}
 
 
 @pytest.mark.req("EN-13")
@@ -724,8 +727,8 @@ async def test_two_sessions_share_a_store(root, tmp_path):
     await two.begin("b")
     (root / "src/other.py").write_text("b\n")
     await two.finish("b")
-    await two.undo(await two.plan_undo("b"))
-    await one.undo(await one.plan_undo("a"))
+    await two.undo(await two.plan("b", "undo"))
+    await one.undo(await one.plan("a", "undo"))
     assert (root / "src/main.py").read_text() == "print('one')\n"
     assert (root / "src/other.py").read_text() == "other\n"
     one.close()
@@ -743,9 +746,9 @@ def test_git_is_installed():
 
 
 async def test_git_folder_is_reported_as_uncovered(root, checkpoints):
-    assert (await checkpoints.begin("a")).uncovered == ()
+    assert await checkpoints.begin("a") == []
     (root / ".git").mkdir()
-    assert [uncovered.path for uncovered in (await checkpoints.begin("b")).uncovered] == [".git"]
+    assert [uncovered.path for uncovered in await checkpoints.begin("b")] == [".git"]
 
 
 @pytest.fixture
@@ -771,9 +774,9 @@ async def test_finish_reuses_prescan(root, checkpoints, scans):
     checkpoints.mark_idle("t")
     await checkpoints._prescan_task
     assert len(scans) == 2
-    changes = await checkpoints.finish("t")
-    assert len(scans) == 2 and [change.path for change in changes.changed] == ["new"]
-    plan = await checkpoints.plan_undo("t")
+    await checkpoints.finish("t")
+    assert len(scans) == 2 and list(await stored_changes(checkpoints, "t")) == ["new"]
+    plan = await checkpoints.plan("t", "undo")
     assert plan.delete == ("new",)
 
 
@@ -784,7 +787,8 @@ async def test_changes_after_prescan_are_detected(root, checkpoints, scans):
     await checkpoints._prescan_task
     checkpoints.heartbeat("t")
     (root / "late").write_text("x")
-    assert [change.path for change in (await checkpoints.finish("t")).changed] == ["late"]
+    await checkpoints.finish("t")
+    assert list(await stored_changes(checkpoints, "t")) == ["late"]
 
 
 @pytest.mark.req("EN-13")
@@ -792,7 +796,8 @@ async def test_finish_waits_for_running_prescan(root, checkpoints, scans):
     await checkpoints.begin("t")
     (root / "new").write_text("x")
     checkpoints.mark_idle("t")
-    assert [change.path for change in (await checkpoints.finish("t")).changed] == ["new"]
+    await checkpoints.finish("t")
+    assert list(await stored_changes(checkpoints, "t")) == ["new"]
     assert len(scans) == 2
 
 
@@ -803,7 +808,8 @@ async def test_delayed_prescan_starts_at_turn_end(root, checkpoints, scans, monk
     (root / "new").write_text("x")
     checkpoints.mark_idle("t")
     async with asyncio.timeout(300):
-        assert [change.path for change in (await checkpoints.finish("t")).changed] == ["new"]
+        await checkpoints.finish("t")
+    assert list(await stored_changes(checkpoints, "t")) == ["new"]
     assert len(scans) == 2
 
 
@@ -819,7 +825,7 @@ async def test_prescan_does_not_lose_changes_of_interrupted_turn(root, tmp_path,
     await interrupted._prescan_task
     interrupted.close()
     checkpoints = Checkpoints(str(root), str(tmp_path / "mid"))
-    await checkpoints.undo(await checkpoints.plan_undo("t"))
+    await checkpoints.undo(await checkpoints.plan("t", "undo"))
     checkpoints.close()
     assert (root / "a").read_text() == "before"
 
@@ -827,8 +833,8 @@ async def test_prescan_does_not_lose_changes_of_interrupted_turn(root, tmp_path,
 async def test_full_disk_is_named_as_the_reason(root, tmp_path, monkeypatch):
     (tmp_path / "store").write_text("in the way")
     checkpoints = Checkpoints(str(root), str(tmp_path / "store"))
-    (gap,) = (await checkpoints.begin("t")).uncovered
+    (gap,) = await checkpoints.begin("t")
     assert gap.path == "." and gap.reason.startswith(f"no snapshot can be saved in {tmp_path}/store: ")
     monkeypatch.setattr(checkpoints_module, "_MIN_FREE_BYTES", 1 << 80)
-    (gap,) = (await checkpoints.begin("t")).uncovered
+    (gap,) = await checkpoints.begin("t")
     assert gap.reason == f"no space to save a snapshot in {tmp_path}/store"

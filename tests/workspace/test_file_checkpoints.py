@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.workspace.stored_changes import stored_changes
 
 from ostler.core.protocols import FileChange
 from ostler.workspace import checkpoint_store, content_capture, tree_scan, unchanged_folders
@@ -77,9 +78,7 @@ async def use_every_file_operation(workspace) -> None:
     await workspace.append_bytes("deep/er/new.txt", b"more\n")
     await workspace.make_directory("made/by/hand")
     await workspace.apply([FileChange("src/c.txt", new_path="moved/c.txt"), FileChange("b.txt", delete=True)])
-    await workspace.rename("deep", "deeper")
-    await workspace.rename("deeper/er", "er")
-    await workspace.delete("deeper")
+    await workspace.apply([FileChange("deep/er/new.txt", new_path="er/new.txt")])
 
 
 async def test_file_tools_are_undone_and_redone_without_a_scan(root, checkpoints, workspace, scans):
@@ -87,10 +86,12 @@ async def test_file_tools_are_undone_and_redone_without_a_scan(root, checkpoints
     await checkpoints.begin("t", files_only=True)
     await use_every_file_operation(workspace)
     after = snapshot(root)
-    changes = await checkpoints.finish("t")
-    assert {change.path: change.kind for change in changes.changed} == {
+    await checkpoints.finish("t")
+    assert await stored_changes(checkpoints, "t") == {
         "a.txt": "modified",
         "b.txt": "deleted",
+        "deep": "created",
+        "deep/er": "created",
         "er": "created",
         "er/new.txt": "created",
         "made": "created",
@@ -101,25 +102,23 @@ async def test_file_tools_are_undone_and_redone_without_a_scan(root, checkpoints
         "src/c.txt": "deleted",
     }
     for _ in range(2):
-        assert (await checkpoints.undo(await checkpoints.plan_undo("t"))).skipped == ()
+        assert (await checkpoints.undo(await checkpoints.plan("t", "undo"))).skipped == ()
         assert snapshot(root) == before
-        assert (await checkpoints.redo(await checkpoints.plan_redo("t"))).skipped == ()
+        assert (await checkpoints.undo(await checkpoints.plan("t", "redo"))).skipped == ()
         assert snapshot(root) == after
     assert scans == []
 
 
-async def test_renamed_folder_is_restored_with_its_content(root, checkpoints, workspace):
+async def test_renamed_file_is_restored_with_its_mode(root, checkpoints, workspace):
     (root / "src/run.sh").write_text("x")
     (root / "src/run.sh").chmod(0o755)
-    (root / "src/link").symlink_to("c.txt")
     before = snapshot(root)
     await checkpoints.begin("t", files_only=True)
-    await workspace.rename("src", "new/place")
+    await workspace.apply([FileChange("src/run.sh", new_path="new/place/run.sh")])
     await checkpoints.finish("t")
-    assert (await checkpoints.undo(await checkpoints.plan_undo("t"))).skipped == ()
+    assert (await checkpoints.undo(await checkpoints.plan("t", "undo"))).skipped == ()
     assert snapshot(root) == before
     assert os.stat(root / "src/run.sh").st_mode & 0o777 == 0o755
-    assert os.readlink(root / "src/link") == "c.txt"
 
 
 async def test_command_after_edits_is_undone_with_them(root, checkpoints, workspace, scans):
@@ -132,11 +131,11 @@ async def test_command_after_edits_is_undone_with_them(root, checkpoints, worksp
     subprocess.run(["sh", "-c", "echo x >> a.txt; rm src/c.txt; echo y > made"], cwd=root, check=True)
     await workspace.write_text("src/late.txt", "late\n")
     after = snapshot(root)
-    changes = await checkpoints.finish("t")
-    assert [change.path for change in changes.changed] == ["a.txt", "made", "src/c.txt", "src/late.txt"]
-    assert (await checkpoints.undo(await checkpoints.plan_undo("t"))).skipped == ()
+    await checkpoints.finish("t")
+    assert list(await stored_changes(checkpoints, "t")) == ["a.txt", "made", "src/c.txt", "src/late.txt"]
+    assert (await checkpoints.undo(await checkpoints.plan("t", "undo"))).skipped == ()
     assert snapshot(root) == before
-    await checkpoints.redo(await checkpoints.plan_redo("t"))
+    await checkpoints.undo(await checkpoints.plan("t", "redo"))
     assert snapshot(root) == after
     assert len(scans) == 2
 
@@ -150,7 +149,7 @@ async def test_manual_edits_around_the_turn_stay(root, checkpoints, workspace, t
     (root / "src/c.txt").write_text("by hand, during the turn\n")
     await checkpoints.finish("t")
     (root / "mine").write_text("by hand, after the turn\n")
-    await checkpoints.undo(await checkpoints.plan_undo("t"))
+    await checkpoints.undo(await checkpoints.plan("t", "undo"))
     assert snapshot(root) == {
         "a.txt": b"a.txt before\n",
         "b.txt": b"by hand, between turns\n",
@@ -204,7 +203,7 @@ def test_killed_turn_is_undone_and_later_edits_stay(root, tmp_path, scans, last)
     async def recover() -> None:
         checkpoints = Checkpoints(str(root), str(tmp_path / "store"))
         assert await checkpoints.turns() == ["earlier", "killed"]
-        plan = await checkpoints.plan_undo("killed")
+        plan = await checkpoints.plan("killed", "undo")
         assert [gap.path for gap in plan.conflicts] == ["b.txt"]
         await checkpoints.undo(plan)
         checkpoints.close()
@@ -222,7 +221,7 @@ async def test_new_turn_closes_a_killed_one_before_it_changes_the_same_file(root
     await edit(workspace, "a.txt", "edited again")
     await checkpoints.finish("next")
     for turn in ("next", "killed"):
-        assert (await checkpoints.undo(await checkpoints.plan_undo(turn))).skipped == ()
+        assert (await checkpoints.undo(await checkpoints.plan(turn, "undo"))).skipped == ()
     assert snapshot(root) == before
 
 
@@ -233,7 +232,7 @@ async def test_hard_links_stay_linked(root, checkpoints, workspace, scans):
     subprocess.run(["sh", "-c", "rm a.txt; echo other > a.txt"], cwd=root, check=True)
     await checkpoints.finish("t")
     assert len(scans) == 2, "a change of a linked file appears under other paths too"
-    await checkpoints.undo(await checkpoints.plan_undo("t"))
+    await checkpoints.undo(await checkpoints.plan("t", "undo"))
     assert (root / "a.txt").read_text() == (root / "src/same.txt").read_text() == "a.txt before\n"
 
 
@@ -241,9 +240,9 @@ async def test_edit_through_a_symlink_restores_its_target(root, checkpoints, wor
     (root / "link").symlink_to("src/c.txt")
     await checkpoints.begin("t", files_only=True)
     await edit(workspace, "link", "edited\n")
-    changes = await checkpoints.finish("t")
-    assert [change.path for change in changes.changed] == ["src/c.txt"]
-    await checkpoints.undo(await checkpoints.plan_undo("t"))
+    await checkpoints.finish("t")
+    assert list(await stored_changes(checkpoints, "t")) == ["src/c.txt"]
+    await checkpoints.undo(await checkpoints.plan("t", "undo"))
     assert (root / "src/c.txt").read_text() == "src/c.txt before\n"
     assert (root / "link").is_symlink()
 
@@ -289,7 +288,7 @@ async def test_cancelled_scan_leaves_the_edits_undoable(root, checkpoints, works
         begin.cancel()
         await asyncio.wait([begin])
     await checkpoints.finish("t")
-    await checkpoints.undo(await checkpoints.plan_undo("t"))
+    await checkpoints.undo(await checkpoints.plan("t", "undo"))
     assert snapshot(root) == before
 
 
@@ -305,10 +304,10 @@ async def test_random_turns_are_undone_and_redone_in_order(root, checkpoints, wo
         await checkpoints.finish(turn)
         states.append(snapshot(root))
     for number in (2, 1, 0):
-        assert (await checkpoints.undo(await checkpoints.plan_undo(str(number)))).skipped == ()
+        assert (await checkpoints.undo(await checkpoints.plan(str(number), "undo"))).skipped == ()
         assert snapshot(root) == states[number]
     for number in (0, 1, 2):
-        assert (await checkpoints.redo(await checkpoints.plan_redo(str(number)))).skipped == ()
+        assert (await checkpoints.undo(await checkpoints.plan(str(number), "redo"))).skipped == ()
         assert snapshot(root) == states[number + 1]
 
 
@@ -321,9 +320,9 @@ async def _change_something(choice, root, checkpoints, workspace, turn) -> None:
                 await workspace.read_text(path)
             await workspace.write_text(path, f"{choice.random()}\n")
         case 3 if (root / path).exists():
-            await workspace.delete(path)
+            await workspace.apply([FileChange(path, delete=True)])
         case 4 if (root / path).exists() and not (root / other).exists():
-            await workspace.rename(path, other)
+            await workspace.apply([FileChange(path, new_path=other)])
         case 5:
             await checkpoints.begin(turn)
             subprocess.run(

@@ -3,6 +3,7 @@ import os
 import pytest
 
 from ostler.core.errors import PathError
+from ostler.core.protocols import FileChange
 
 
 async def error_code(attempt) -> str:
@@ -21,29 +22,34 @@ async def test_make_directory_creates_parents(workspace, dirs):
     assert await workspace.make_directory("none/../y")
 
 
+def deletion(path: str) -> list[FileChange]:
+    return [FileChange(path, delete=True)]
+
+
+def renaming(path: str, new_path: str) -> list[FileChange]:
+    return [FileChange(path, new_path=new_path)]
+
+
 @pytest.mark.req("FS-7")
-async def test_delete_removes_symlink_not_target(workspace, dirs):
+async def test_delete_removes_no_symlink_and_no_folder(workspace, dirs):
     os.symlink("in.txt", dirs.root / "link")
     os.symlink(dirs.outside, dirs.root / "out")
-    await workspace.delete("link")
-    await workspace.delete("out")
+    assert await error_code(workspace.apply(deletion("link"))) == "not_a_file"
+    assert await error_code(workspace.apply(deletion("out"))) == "not_a_file"
     assert (dirs.root / "in.txt").exists()
     assert (dirs.outside / "secret.txt").exists()
-    await workspace.delete("in.txt")
+    await workspace.apply(deletion("in.txt"))
     assert not (dirs.root / "in.txt").exists()
-    (dirs.root / "empty").mkdir()
-    await workspace.delete("empty/")
-    assert not (dirs.root / "empty").exists()
-    assert await error_code(workspace.delete("in.txt")) == "not_found"
-    assert await error_code(workspace.delete("sub")) == "already_exists"
-    assert await error_code(workspace.delete(".")) == "not_a_file"
-    assert await error_code(workspace.delete("sub/..")) == "not_a_file"
+    assert await error_code(workspace.apply(deletion("in.txt"))) == "not_found"
+    assert await error_code(workspace.apply(deletion("sub"))) == "not_a_file"
+    assert await error_code(workspace.apply(deletion("."))) == "not_a_file"
+    assert await error_code(workspace.apply(deletion("sub/.."))) == "not_a_file"
     assert (dirs.root / "sub/file.txt").exists()
 
 
 async def test_deleted_file_is_treated_as_unread(workspace, dirs):
     await workspace.read_text("in.txt")
-    await workspace.delete("in.txt")
+    await workspace.apply(deletion("in.txt"))
     (dirs.root / "in.txt").write_text("inside\n")
     assert await error_code(workspace.write_text("in.txt", "x")) == "changed_on_disk"
 
@@ -51,24 +57,19 @@ async def test_deleted_file_is_treated_as_unread(workspace, dirs):
 @pytest.mark.req("FS-7")
 async def test_rename_does_not_overwrite(workspace, dirs):
     os.symlink("in.txt", dirs.root / "link")
-    await workspace.rename("in.txt", "deep/er/out.txt")
+    await workspace.apply(renaming("in.txt", "deep/er/out.txt"))
     assert (dirs.root / "deep/er/out.txt").read_text() == "inside\n"
-    await workspace.rename("link", "link2")
-    assert os.readlink(dirs.root / "link2") == "in.txt"
-    for existing in ("sub/file.txt", "sub", "link2"):
-        assert await error_code(workspace.rename("deep/er/out.txt", existing)) == "already_exists"
-    assert await error_code(workspace.rename("none", "x")) == "not_found"
-    assert await error_code(workspace.rename(".", "x")) == "not_a_file"
+    for existing in ("sub/file.txt", "sub", "link"):
+        assert await error_code(workspace.apply(renaming("deep/er/out.txt", existing))) == "already_exists"
+    assert await error_code(workspace.apply(renaming("none", "x"))) == "not_found"
+    assert await error_code(workspace.apply(renaming(".", "x"))) == "not_a_file"
     assert (dirs.root / "deep/er/out.txt").exists()
 
 
 async def test_renamed_file_stays_read(workspace, dirs):
     await workspace.read_text("in.txt")
-    await workspace.read_text("sub/file.txt")
-    await workspace.rename("in.txt", "moved.txt")
-    await workspace.rename("sub", "folder")
+    await workspace.apply(renaming("in.txt", "moved.txt"))
     assert (await workspace.write_text("moved.txt", "x\n")).operation == "updated"
-    assert (await workspace.write_text("folder/file.txt", "x\n")).operation == "updated"
 
 
 @pytest.mark.req("TL-2")

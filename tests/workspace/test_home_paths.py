@@ -11,7 +11,7 @@ import pytest
 from ostler.core.commands import CommandRequest
 from ostler.core.tools import ToolCall
 from ostler.processes import bubblewrap, landlock
-from ostler.processes.sandbox_policy import SandboxPolicy, resolve_layout
+from ostler.processes.sandbox_policy import SandboxPolicy, describe_homes, resolve_layout
 from ostler.tools.bash import BashParams, BashTool
 from ostler.tools.local_tool_context import LocalToolContext
 from ostler.workspace import home_paths, session_workspace
@@ -92,13 +92,18 @@ async def test_home_cannot_be_written(run, home, backend):
     assert sorted(os.listdir(home / ".cargo")) == ["config.toml", "credentials.toml"]
 
 
+def homes_description(shell: SessionShell) -> str:
+    processes = shell._ensure_processes()
+    return describe_homes(processes._sandboxes[processes._policy].layout)
+
+
 @with_both_backends
 @pytest.mark.parametrize("relation", ["parent", "same"])
 async def test_workspace_that_contains_the_home_is_readable(run, home, backend, relation):
     root = home.parent if relation == "parent" else home
     output = await run("cat ~/diary; cat ~/.cargo/credentials.toml", root=root, backend=backend)
     assert "private" in output and "token" not in output
-    assert "readable except for credentials" in run.shells[0]._ensure_processes().description
+    assert "readable except for credentials" in homes_description(run.shells[0])
 
 
 @with_both_backends
@@ -108,7 +113,7 @@ async def test_homes_of_other_users_are_hidden(run, home, base, backend, monkeyp
     monkeypatch.setattr(home_paths, "_OTHER_HOMES", (str(base),))
     output = await run(f"cat {base}/other/diary; ls {base}; cat ~/.gitconfig", backend=backend)
     assert "private" not in output and "other\n" not in output and "Me" in output
-    assert str(base) in run.shells[0]._ensure_processes().description
+    assert str(base) in homes_description(run.shells[0])
 
 
 @outside_temporary_folders

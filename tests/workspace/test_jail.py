@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.tiers import examples
 
 from ostler.core.errors import PathError, UsageError
+from ostler.core.protocols import FileChange
 from ostler.workspace import openat2
 from ostler.workspace.jail import Jail
 from ostler.workspace.local_workspace import LocalWorkspace
@@ -83,7 +84,7 @@ async def test_writes_stay_inside(workspace, dirs, path):
     for attempt in (
         workspace.write_text(path, "x"),
         workspace.append_bytes(path, b"x"),
-        workspace.rename("in.txt", f"{path}/x"),
+        workspace.apply([FileChange("in.txt", new_path=f"{path}/x")]),
     ):
         with pytest.raises(PathError) as error:
             await attempt

@@ -6,7 +6,7 @@ import pytest
 
 from ostler.core.commands import CommandRequest, CommandResult
 from ostler.core.errors import PathError, ToolError
-from ostler.core.protocols import Workspace
+from ostler.core.protocols import FileChange, Workspace
 from ostler.workspace.local_workspace import LocalWorkspace
 
 
@@ -78,10 +78,10 @@ async def test_read_anywhere_does_not_allow_writing(dirs, without_openat2):
     assert [entry.name for entry in await workspace.entries("out")] == ["deep", "secret.txt"]
     assert (await workspace.stat(secret)).size == 7
     for attempt in (
-        workspace.delete(secret),
-        workspace.delete("out/secret.txt"),
-        workspace.rename(secret, "mine"),
-        workspace.rename("in.txt", "out/x"),
+        workspace.apply([FileChange(secret, delete=True)]),
+        workspace.apply([FileChange("out/secret.txt", delete=True)]),
+        workspace.apply([FileChange(secret, new_path="mine")]),
+        workspace.apply([FileChange("in.txt", new_path="out/x")]),
         workspace.make_directory("out/x"),
         workspace.append_bytes(secret, b"x"),
     ):

@@ -1,6 +1,7 @@
 """Which turn `undo` and `redo` use if none is named."""
 
 import pytest
+from tests.workspace.stored_changes import stored_changes
 
 from ostler.core.errors import UsageError
 from ostler.workspace.checkpoints import Checkpoints
@@ -29,10 +30,11 @@ async def test_ostlers_own_files_are_not_changes_of_a_turn(tmp_path, monkeypatch
     folder = tmp_path / ".ostler" / "projects" / "p"
     (folder / "sessions").mkdir(parents=True)
     checkpoints = open_checkpoints(tmp_path, folder)
-    assert (await checkpoints.begin("t")).uncovered == ()
+    assert await checkpoints.begin("t") == []
     (folder / "sessions" / "journal.jsonl").write_text("record")
     (tmp_path / "made").write_text("by the turn")
-    assert [change.path for change in (await checkpoints.finish("t")).changed] == ["made"]
+    await checkpoints.finish("t")
+    assert list(await stored_changes(checkpoints, "t")) == ["made"]
     checkpoints.close()
 
 
@@ -54,7 +56,7 @@ async def test_undone_turn_is_skipped(two_turns):
 async def test_redone_turn_can_be_undone_again(two_turns):
     root, checkpoints = two_turns
     await checkpoints.undo(await make_plan(checkpoints, "undo"))
-    await checkpoints.redo(await make_plan(checkpoints, "redo"))
+    await checkpoints.undo(await make_plan(checkpoints, "redo"))
     (root / "two").write_text("mine")
     assert (await make_plan(checkpoints, "undo")).turn_id == "two"
 

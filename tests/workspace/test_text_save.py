@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from ostler.core.errors import PathError
+from ostler.core.protocols import FileChange
 from ostler.workspace import atomic_write
 from ostler.workspace.file_reading import MAX_TEXT_BYTES
 from ostler.workspace.local_workspace import LocalWorkspace
@@ -185,9 +186,9 @@ async def test_large_change_is_described_by_size(workspace, dirs):
 async def test_edit_of_old_version_is_rejected(workspace, dirs):
     """Two calls of one session read the same text; the second write must notice the first."""
     base = (await workspace.read_text("in.txt")).version
-    await workspace.write_text("in.txt", "first\n", base_version=base)
+    await workspace.apply([FileChange("in.txt", "first\n", base)])
     with pytest.raises(PathError, match="another call of this session") as error:
-        await workspace.write_text("in.txt", "second\n", base_version=base)
+        await workspace.apply([FileChange("in.txt", "second\n", base)])
     assert error.value.fault.code == "changed_on_disk"
     assert (dirs.root / "in.txt").read_text() == "first\n"
 
@@ -196,8 +197,8 @@ async def test_edit_of_old_version_is_rejected(workspace, dirs):
 async def test_edit_does_not_recreate_deleted_file(workspace, dirs):
     base = (await workspace.read_text("in.txt")).version
     (dirs.root / "in.txt").unlink()
-    with pytest.raises(PathError, match="deleted"):
-        await workspace.write_text("in.txt", "x", base_version=base)
+    with pytest.raises(PathError, match="no such file"):
+        await workspace.apply([FileChange("in.txt", "x", base)])
     assert (await workspace.write_text("in.txt", "x")).operation == "created"
 
 
@@ -343,7 +344,7 @@ async def test_concurrent_writers_lose_no_lines(dirs):
             while True:
                 file = await workspace.read_text("list.txt")
                 try:
-                    await workspace.write_text("list.txt", file.text + line, base_version=file.version)
+                    await workspace.write_text("list.txt", file.text + line)
                     break
                 except PathError as error:
                     assert error.fault.code == "changed_on_disk"

@@ -91,14 +91,14 @@ def check_undo_and_redo(initial, one, two):
             await checkpoints.finish(turn)
             snapshots.append(snapshot(root))
         for turn, index in (("two", 1), ("one", 0)):
-            plan = await checkpoints.plan_undo(turn)
+            plan = await checkpoints.plan(turn, "undo")
             assert (plan.conflicts, plan.uncovered) == ((), ())
             assert (await checkpoints.undo(plan)).skipped == ()
             assert snapshot(root) == snapshots[index]
         for turn, index in (("one", 1), ("two", 2)):
-            plan = await checkpoints.plan_redo(turn)
+            plan = await checkpoints.plan(turn, "redo")
             assert (plan.conflicts, plan.uncovered) == ((), ())
-            assert (await checkpoints.redo(plan)).skipped == ()
+            assert (await checkpoints.undo(plan)).skipped == ()
             assert snapshot(root) == snapshots[index]
         checkpoints.close()
 

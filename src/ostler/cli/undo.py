@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ostler.journal.journal_store import JournalStore
     from ostler.workspace.checkpoints import Checkpoints
-    from ostler.workspace.undo_types import UndoableTurn
+    from ostler.workspace.undo_types import UndoableTurn, UndoDirection
 
 _MAX_PATHS_SHOWN = 3
 
@@ -28,7 +28,7 @@ def redo(arguments: list[str]) -> int:
     return _main("redo", arguments)
 
 
-def _main(direction: str, arguments: list[str]) -> int:
+def _main(direction: "UndoDirection", arguments: list[str]) -> int:
     parser = Parser(f"ostler {direction}", description=f"{direction.capitalize()} the file changes of a turn.")
     parser.add_argument(
         "turn", nargs="?", default="", help="the turn's id from --list (default: the last turn of the last session)"
@@ -40,7 +40,7 @@ def _main(direction: str, arguments: list[str]) -> int:
     return asyncio.run(_run(direction, args))
 
 
-async def _run(direction: str, args: Namespace) -> int:
+async def _run(direction: "UndoDirection", args: Namespace) -> int:
     from ostler.settings.project_paths import project_folder, workspace_path
     from ostler.workspace.session_undo import open_checkpoints
 
@@ -89,7 +89,7 @@ def _turn_line(turn: "UndoableTurn") -> str:
     return f"{turn.turn_id}  {when}  {', '.join(turn.paths[:_MAX_PATHS_SHOWN])}{more}"
 
 
-async def _execute_plan(checkpoints: "Checkpoints", direction: str, args: Namespace, cwd: "Path") -> int:
+async def _execute_plan(checkpoints: "Checkpoints", direction: "UndoDirection", args: Namespace, cwd: "Path") -> int:
     from ostler.workspace.session_undo import make_plan
 
     plan = await make_plan(checkpoints, direction, args.turn, "" if args.turn else _last_session(cwd))

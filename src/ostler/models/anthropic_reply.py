@@ -4,34 +4,26 @@ from typing import Any
 
 from ostler.models.anthropic_events import AnthropicDelta, AnthropicEvent, decode_event, event_from_document
 from ostler.models.anthropic_request import REDACTED_PREFIX
-from ostler.models.chunk_collector import ChunkCollector
 from ostler.models.loose_json import LooseJsonError, read_json, to_text
 from ostler.models.malformed_events import is_done, plain_text_of
 from ostler.models.model_errors import ErrorResponse, ModelError
 from ostler.models.model_types import ModelRequest, ReplyChunk, Usage
 from ostler.models.openai_frames import valid_count
 from ostler.models.secret_mask import NO_SECRETS, SecretMask
+from ostler.models.stream_reply import ReplyReader
 
 
-class AnthropicReader:
-    """Reads one reply; see `stream_reply.ReplyReader`."""
+class AnthropicReader(ReplyReader):
+    """Reads one reply."""
 
     def __init__(self, server: str, request: ModelRequest, secret_mask: SecretMask = NO_SECRETS) -> None:
-        self.collector = ChunkCollector(server, request)
-        self.ended = False
-        self._secret_mask = secret_mask
+        super().__init__(server, request, secret_mask)
         self._signatures: dict[int, str] = {}
         self._initial_inputs: dict[int, str] = {}
         self._server_tool_blocks: set[int] = set()
         self._token_counts: dict[str, int] = {}
 
-    @property
-    def complete(self) -> bool:
-        """Whether the server sent a finish reason, or ended a reply that is not empty."""
-        return bool(self.collector.finish_reason or (self.ended and self.collector.progress))
-
     def feed(self, events: list[bytes]) -> None:
-        """Parse the events of one socket read."""
         run: list[str] = []
         for data in filter(bytes.strip, events):
             event = decode_event(data)
@@ -51,11 +43,10 @@ class AnthropicReader:
         self._flush_text(run)
 
     def feed_document(self, body: bytes) -> None:
-        """Parse a reply that was not streamed."""
         try:
             message = read_json(body)
         except LooseJsonError as error:
-            self._fail_unreadable(str(error))
+            self._fail_unreadable(_unreadable(error))
             return
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, str):
@@ -71,15 +62,9 @@ class AnthropicReader:
         self.ended = True
 
     def finish(self) -> list[ReplyChunk]:
-        """Return the last chunks."""
         for index in tuple(self._initial_inputs):
             self._end_block(index)
-        return self.collector.finish()
-
-    def _flush_text(self, run: list[str]) -> None:
-        if run:
-            self.collector.add_text("".join(run))
-            run.clear()
+        return super().finish()
 
     def _decode_leniently(self, data: bytes) -> AnthropicEvent:
         """Decode a malformed event as far as possible; plain text becomes `stray_text`."""
@@ -89,17 +74,8 @@ class AnthropicReader:
         try:
             return event_from_document(read_json(data))
         except LooseJsonError as error:
-            self._fail_unreadable(str(error))
+            self._fail_unreadable(_unreadable(error))
             return AnthropicEvent()
-
-    def _fail_unreadable(self, reason: str) -> None:
-        """Fail the reply, unless its finish reason has already arrived."""
-        if self.collector.finish_reason:
-            return
-        server = self.collector.server
-        self.collector.fail(
-            ModelError(f"{server} sent an event that cannot be read ({reason[:100]})", code="malformed")
-        )
 
     def _handle_event(self, event: AnthropicEvent, data: bytes) -> None:
         if event.type == "content_block_delta" and event.delta is not None:
@@ -172,3 +148,7 @@ class AnthropicReader:
         cached = self._token_counts.get("cache_read_input_tokens", 0)
         uncached = self._token_counts.get("input_tokens", 0) + self._token_counts.get("cache_creation_input_tokens", 0)
         self.collector.usage = Usage(uncached + cached, self._token_counts.get("output_tokens", 0), cached)
+
+
+def _unreadable(error: LooseJsonError) -> str:
+    return f"an event that cannot be read ({str(error)[:100]})"

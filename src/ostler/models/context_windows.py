@@ -74,7 +74,7 @@ async def fetch_window(
     except BackendError:
         return None
     entry = next((entry for entry in entries if entry.id == model), ModelEntry(model))
-    window = await _reported_window(_ServerApi(http, headers, timeout), entry, entries, requested)
+    window = await _reported_window(ServerApi(http, headers, timeout), entry, entries, requested)
     if window is None:
         return (
             ContextWindow(window_by_name(model), is_enforced=False, parameters=entry.parameters)
@@ -85,7 +85,7 @@ async def fetch_window(
 
 
 async def _reported_window(
-    server: "_ServerApi", entry: ModelEntry, entries: Sequence[ModelEntry], requested: int
+    server: "ServerApi", entry: ModelEntry, entries: Sequence[ModelEntry], requested: int
 ) -> ContextWindow | None:
     if entry.window:
         return ContextWindow(entry.window, is_enforced=True)
@@ -97,7 +97,7 @@ async def _reported_window(
     return await _lm_studio_window(server, entry.id, requested) if "organization_owner" in owners else None
 
 
-class _ServerApi(msgspec.Struct, frozen=True):
+class ServerApi(msgspec.Struct, frozen=True):
     """Requests to endpoints that only one kind of local server has. Failures return None."""
 
     http: HttpClient
@@ -120,7 +120,7 @@ class _ServerApi(msgspec.Struct, frozen=True):
             return None
 
 
-async def _llama_cpp_window(server: _ServerApi) -> ContextWindow | None:
+async def _llama_cpp_window(server: ServerApi) -> ContextWindow | None:
     settings = _member(await server.get("/props"), "default_generation_settings")
     size = valid_window(_member(settings, "n_ctx"))
     return ContextWindow(size, is_enforced=True) if size else None
@@ -137,7 +137,7 @@ def _with_tag(model: str) -> str:
     return (model if ":" in model.rpartition("/")[2] else f"{model}:latest").lower()
 
 
-async def _ollama_window(server: _ServerApi, model: str) -> ContextWindow | None:
+async def _ollama_window(server: ServerApi, model: str) -> ContextWindow | None:
     """Return the window of the loaded model, else the one in its file, which Ollama may reduce when loading."""
     running = parse_entries(await server.get("/api/ps"))
     loaded = next((entry for entry in running if _with_tag(entry.id) == _with_tag(model)), None)
@@ -154,7 +154,7 @@ async def _ollama_window(server: _ServerApi, model: str) -> ContextWindow | None
     return ContextWindow(size, is_enforced=False, parameters=parameters) if size else None
 
 
-async def _lm_studio_window(server: _ServerApi, model: str, requested: int) -> ContextWindow | None:
+async def _lm_studio_window(server: ServerApi, model: str, requested: int) -> ContextWindow | None:
     entry = _find_entry(await server.get("/api/v0/models"), model)
     if requested and _member(entry, "state") == "not-loaded":
         loading = msgspec.structs.replace(server, timeout=_LOAD_TIMEOUT)

@@ -230,7 +230,7 @@ class HttpModel(ModelClientDefaults):
                 async with aclosing(stream_reply(response, reader, stall_detector, self._config.secret_mask)) as chunks:
                     async for chunk in chunks:
                         started = started or not isinstance(chunk, NoData)
-                        yield self._add_cost(chunk) if isinstance(chunk, Usage) else chunk
+                        yield self.price.add_cost(chunk) if isinstance(chunk, Usage) and self.price else chunk
                 self._reasoning = reader.collector.reasoning or self._reasoning
                 self._refetch_window()
                 return
@@ -243,9 +243,6 @@ class HttpModel(ModelClientDefaults):
                     or not self._adapt(failure.server_text, request)
                 ):
                     raise
-
-    def _add_cost(self, usage: Usage) -> Usage:
-        return self.price.add_cost(usage) if self.price else usage
 
     def _log_request(self, server: str, number: int, size: int) -> None:
         provider = self._config.settings.provider or server

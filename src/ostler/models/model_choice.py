@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -190,11 +191,8 @@ def _make_choice(
         return others.describe(msgspec.structs.replace(selected, model=model or selected.model))
 
     async def check_server() -> None:
-        client = make_http_client(msgspec.structs.replace(profile, timeout=SERVER_CHECK_SECONDS))
-        try:
+        async with aclosing(make_http_client(msgspec.structs.replace(profile, timeout=SERVER_CHECK_SECONDS))) as client:
             await client.check_answers(SERVER_CHECK_SECONDS)
-        finally:
-            await client.aclose()
 
     return ModelChoice(description, make, describe_other=describe_other, check_server=check_server)
 
@@ -318,11 +316,9 @@ async def _check_model_name(profile: Profile, settings: Settings) -> None:
         return
     client = make_http_client(profile, "unnamed")
     try:
-        listed = [entry.id for entry in await asyncio.wait_for(client.models(), LIST_SECONDS)]
+        listed = await asyncio.wait_for(_list_and_close(client), LIST_SECONDS)
     except (OstlerError, TimeoutError):
         listed = []
-    finally:
-        await client.aclose()
     names = [*(candidate.entry.name for candidate in candidates), *listed]
     from ostler.text.closest_name import closest_name
 
@@ -339,14 +335,16 @@ async def _with_first_model(profile: Profile) -> Profile:
     """Return the profile with the server's first model. Raises `UsageError` if it has none."""
     from ostler.http.url import strip_secrets
 
-    client = make_http_client(profile, "unnamed")
-    try:
-        entries = await client.models()
-    finally:
-        await client.aclose()
-    if not entries:
+    names = await _list_and_close(make_http_client(profile, "unnamed"))
+    if not names:
         raise UsageError(f"{strip_secrets(profile.base_url)} lists no model", hint="name one with --model")
-    return msgspec.structs.replace(profile, model=entries[0].id)
+    return msgspec.structs.replace(profile, model=names[0])
+
+
+async def _list_and_close(client: "HttpModel") -> list[str]:
+    """Return the names of the models that the server lists. Raises `BackendError`."""
+    async with aclosing(client):
+        return [entry.id for entry in await client.models()]
 
 
 async def list_models(settings: Settings, flags: Mapping[str, str]) -> Sequence[str]:
@@ -356,11 +354,7 @@ async def list_models(settings: Settings, flags: Mapping[str, str]) -> Sequence[
         from ostler.models.local_servers import find_local_servers
 
         return [name for server in await find_local_servers() for name in server.models]
-    client = make_http_client(profile, "unnamed")
-    try:
-        return [entry.id for entry in await client.models()]
-    finally:
-        await client.aclose()
+    return await _list_and_close(make_http_client(profile, "unnamed"))
 
 
 def active_name(settings: Settings, flags: Mapping[str, str]) -> str:

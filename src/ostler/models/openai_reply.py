@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from ostler.models.chunk_collector import ChunkCollector
 from ostler.models.loose_json import LooseJsonError, write_json
 from ostler.models.malformed_events import is_done, plain_text_of
-from ostler.models.model_errors import ErrorResponse, ModelError
-from ostler.models.model_types import ModelRequest, ReplyChunk, Usage
+from ostler.models.model_errors import ErrorResponse
+from ostler.models.model_types import Usage
 from ostler.models.openai_frames import (
     CallDelta,
     ChatChoice,
@@ -18,25 +17,15 @@ from ostler.models.openai_frames import (
     delta_from_message,
     valid_count,
 )
-from ostler.models.secret_mask import NO_SECRETS, SecretMask
+from ostler.models.stream_reply import ReplyReader
 
 
-class OpenAIReader:
-    """Reads one reply; see `stream_reply.ReplyReader`."""
+class OpenAIReader(ReplyReader):
+    """Reads one reply."""
 
-    def __init__(self, server: str, request: ModelRequest, secret_mask: SecretMask = NO_SECRETS) -> None:
-        self.collector = ChunkCollector(server, request)
-        self.ended = False
-        self._secret_mask = secret_mask
-        self._choice: int | None = None  # the first choice; others are other answers to the same request
-
-    @property
-    def complete(self) -> bool:
-        """Whether the server sent a finish reason, or ended a reply that is not empty."""
-        return bool(self.collector.finish_reason or (self.ended and self.collector.progress))
+    _choice: int | None = None  # the first choice; others are other answers to the same request
 
     def feed(self, events: list[bytes]) -> None:
-        """Parse the events of one socket read."""
         if b"[DONE]" in events:
             self.ended = True
             events = events[: events.index(b"[DONE]")]
@@ -44,13 +33,8 @@ class OpenAIReader:
         self._collect(self._decode_each(events) if frames is None else frames)
 
     def feed_document(self, body: bytes) -> None:
-        """Parse a reply that was not streamed."""
         self._collect(self._decode_each([body], is_complete=True))
         self.ended = True
-
-    def finish(self) -> list[ReplyChunk]:
-        """Return the last chunks."""
-        return self.collector.finish()
 
     def _decode_each(self, events: list[bytes], *, is_complete: bool = False) -> list[ChatFrame]:
         frames: list[ChatFrame] = []
@@ -65,14 +49,9 @@ class OpenAIReader:
                 frames.append(decode_frame(event, is_complete=is_complete))
             except LooseJsonError as error:
                 self._collect(frames)
-                self._fail_unreadable(error)
+                self._fail_unreadable(f"invalid JSON ({error})")
                 return []
         return frames
-
-    def _fail_unreadable(self, error: LooseJsonError) -> None:
-        """Fail the reply, unless its finish reason has already arrived."""
-        if not self.collector.finish_reason:
-            self.collector.fail(ModelError(f"{self.collector.server} sent invalid JSON ({error})", code="malformed"))
 
     def _collect(self, frames: list[ChatFrame]) -> None:
         """Add the frames to the collector. Consecutive text is joined first, for speed."""
@@ -117,11 +96,6 @@ class OpenAIReader:
             if choice.index in (None, self._choice):
                 own.append(choice)
         return own
-
-    def _flush_text(self, run: list[str]) -> None:
-        if run:
-            self.collector.add_text("".join(run))
-            run.clear()
 
     def _collect_special(self, delta: ChatDelta) -> None:
         thought = delta.reasoning_content or delta.reasoning

@@ -8,7 +8,7 @@ import msgspec
 from ostler.core.message import Message
 from ostler.core.prompt import ImageContent, TextContent
 from ostler.core.sessions import Thinking
-from ostler.core.tools import ToolResult, ToolSpec
+from ostler.core.tools import ToolSpec
 from ostler.models.loose_json import write_json
 from ostler.models.model_errors import is_role_error
 from ostler.models.model_types import (
@@ -153,11 +153,12 @@ def _encode_content(runs: list[str | ImageContent]) -> str | list[dict[str, Any]
         return ""
     if len(runs) == 1 and isinstance(runs[0], str):
         return runs[0]
-    return [_image_part(run) if isinstance(run, ImageContent) else {"type": "text", "text": run} for run in runs]
-
-
-def _image_part(image: ImageContent) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": f"data:{image.mime};base64,{image.data}"}}
+    return [
+        {"type": "image_url", "image_url": {"url": f"data:{run.mime};base64,{run.data}"}}
+        if isinstance(run, ImageContent)
+        else {"type": "text", "text": run}
+        for run in runs
+    ]
 
 
 def _assistant_message(message: Message, tool_names: Collection[str]) -> dict[str, Any]:
@@ -177,15 +178,13 @@ def _assistant_message(message: Message, tool_names: Collection[str]) -> dict[st
 
 def _tool_messages(message: ToolResultsMessage) -> list[dict[str, Any]]:
     """Return one message per result. Images follow in a user message, because the tool role cannot contain them."""
-    messages = [_tool_message(result) for result in message.results]
+    messages: list[dict[str, Any]] = [
+        {"role": "tool", "tool_call_id": result.call_id, "content": result.for_model} for result in message.results
+    ]
     images: list[str | ImageContent] = [image for result in message.results for image in result.images]
     if images:
         messages.append({"role": "user", "content": _encode_content(["Images from the tools:", *images])})
     return messages
-
-
-def _tool_message(result: ToolResult) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": result.call_id, "content": result.for_model}
 
 
 def _tool_definition(spec: ToolSpec) -> dict[str, Any]:

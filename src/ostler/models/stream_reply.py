@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Protocol
 
 from ostler.core.errors import BackendError
 from ostler.http.client import HttpResponse
@@ -10,8 +9,8 @@ from ostler.http.sse import EventTooLongError, SseSplitter
 from ostler.models.chunk_collector import ChunkCollector
 from ostler.models.malformed_events import is_done, is_json, split_events, split_json_lines
 from ostler.models.model_errors import ErrorResponse, ModelError, clean_line
-from ostler.models.model_types import ReplyChunk
-from ostler.models.secret_mask import SecretMask
+from ostler.models.model_types import ModelRequest, ReplyChunk
+from ostler.models.secret_mask import NO_SECRETS, SecretMask
 from ostler.models.sse_merge import SseMerger
 from ostler.models.stall_detector import StallDetector
 
@@ -20,23 +19,40 @@ _MAX_DOCUMENT = 32 * 1024 * 1024
 _MIN_PROGRESS_BYTES = 512  # this many bytes of an incomplete event are progress
 
 
-class ReplyReader(Protocol):
-    """Parses replies of one API. It never raises; errors are stored in `collector.error`."""
+class ReplyReader:
+    """Parses one reply of an API. It never raises; errors are stored in `collector.error`."""
 
-    collector: ChunkCollector
-    ended: bool  # the server marked the end of the stream
+    def __init__(self, server: str, request: ModelRequest, secret_mask: SecretMask = NO_SECRETS) -> None:
+        self.collector = ChunkCollector(server, request)
+        self.ended = False  # the server marked the end of the stream
+        self._secret_mask = secret_mask
 
     @property
     def complete(self) -> bool:
-        """Whether the end of the reply has been reached; only usage may follow."""
+        """Whether the server sent a finish reason, or ended a reply that is not empty; only usage may follow."""
+        return bool(self.collector.finish_reason or (self.ended and self.collector.progress))
 
-    def feed(self, events: list[bytes]) -> None: ...
+    def feed(self, events: list[bytes]) -> None:
+        """Parse the events of one socket read."""
+        raise NotImplementedError
 
     def feed_document(self, body: bytes) -> None:
-        """Parse a reply that was sent as one JSON document."""
+        """Parse a reply that was not streamed."""
+        raise NotImplementedError
 
     def finish(self) -> list[ReplyChunk]:
         """Return the last chunks of a complete reply."""
+        return self.collector.finish()
+
+    def _flush_text(self, run: list[str]) -> None:
+        if run:
+            self.collector.add_text("".join(run))
+            run.clear()
+
+    def _fail_unreadable(self, what: str) -> None:
+        """Fail the reply, unless its finish reason has already arrived."""
+        if not self.collector.finish_reason:
+            self.collector.fail(ModelError(f"{self.collector.server} sent {what}", code="malformed"))
 
 
 async def stream_reply(

@@ -1,9 +1,7 @@
 """Runs a command to completion and returns its result."""
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Iterator
 
 from ostler.core.commands import CommandResult
 from ostler.core.errors import ToolError
@@ -28,12 +26,16 @@ async def run_to_end(
 ) -> CommandResult:
     """Run a command and return its result. While it runs it is in `running_commands`, so that it can be stopped."""
     started = time.monotonic()
+    running = set() if running_commands is None else running_commands
     pipes = _CommandPipes()
     try:
         command = await launch(source, request, pipes.open(output, stdin))
         pipes.close_child_ends()
-        with _registered(command, running_commands):
+        running.add(command)
+        try:
             timed_out = await _wait_or_stop(command, timeout, grace)
+        finally:
+            running.discard(command)
         pipes.drain()
     finally:
         pipes.close()
@@ -69,17 +71,6 @@ class _CommandPipes:
     def close(self) -> None:
         for pipe in self._all:
             pipe.close()
-
-
-@contextlib.contextmanager
-def _registered(command: RunningCommand, running_commands: set[RunningCommand] | None) -> Iterator[None]:
-    if running_commands is not None:
-        running_commands.add(command)
-    try:
-        yield
-    finally:
-        if running_commands is not None:
-            running_commands.discard(command)
 
 
 async def _wait_or_stop(command: RunningCommand, timeout: float, grace: float) -> bool:

@@ -14,7 +14,6 @@ from ostler.processes.sandbox_policy import (
     SandboxLayout,
     SandboxPolicy,
     SandboxUnavailable,
-    describe_homes,
     home_placeholder_paths,
     resolve_layout,
 )
@@ -65,19 +64,6 @@ class Sandbox:
 
     def _still_locked(self) -> tuple[str, ...]:
         return tuple(path for path, identity in self._locked.items() if _identity(path) == identity)
-
-    @property
-    def description(self) -> str:
-        """A sentence for the user about the sandbox."""
-        if self.layout is None:
-            return f"commands run without a sandbox ({self.name.removeprefix('none: ')})"
-        writable = ", ".join((*self.layout.writable, "a temporary folder"))
-        network = "with network access" if self.layout.network else "without network access"
-        text = f"commands run in {self.name}, {network}, and write only to {writable}; {describe_homes(self.layout)}"
-        if self.name == "landlock" and self.layout.writable:
-            home = "; they cannot create files directly in a home directory" if self.layout.never_writable else ""
-            return f"{text}{home}; protected files there are checked, not locked, and chmod is not restricted"
-        return text
 
     def unlocked_paths(self) -> UnlockedPaths | None:
         """Return a snapshot of the protected paths that are not locked, without repositories, which the guard covers.

@@ -34,7 +34,7 @@ class SandboxPolicy(msgspec.Struct, frozen=True):
     Without a sandbox, `require` refuses to run commands, and `prefer` runs them with a warning. Everything is read-only
     except the `writable` folders and the temporary one. `read_only` paths stay protected inside writable folders, even
     if they do not exist. `hidden` paths cannot be read. In `homes`, folders with home directories, only the
-    workspace, the program itself and `readable` paths can be read. An empty `temp` means a folder of the session.
+    workspace, the program itself and `readable` paths can be read.
     """
 
     mode: Literal["require", "prefer", "off"] = "prefer"
@@ -44,7 +44,6 @@ class SandboxPolicy(msgspec.Struct, frozen=True):
     homes: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     network: bool = False
-    temp: str = ""
 
 
 class SandboxUnavailable(ToolError):

@@ -15,7 +15,7 @@ from ostler.processes.command_environment import command_environment
 from ostler.processes.command_runner import CANCEL_GRACE, GRACE, add_note, run_to_end
 from ostler.processes.git_guard import guard_command
 from ostler.processes.helper_programs import HelperProgram, open_program
-from ostler.processes.output import MEMORY_CAP, CommandOutput, LiveOutput, SpillFile
+from ostler.processes.output import CommandOutput, LiveOutput, SpillFile
 from ostler.processes.protected_paths import UnlockedPaths
 from ostler.processes.running_command import RunningCommand, SpawnerSource, SpawnRequest
 from ostler.processes.sandbox import BACKENDS, Sandbox, open_sandbox, with_writable_temp
@@ -31,10 +31,9 @@ _MAX_SANDBOXES = 6  # beyond this, unused ones of single commands are closed
 class SessionProcesses:
     """The processes of a session. Nothing starts before the first command, and nothing is left after `aclose`.
 
-    Without a `policy`, commands may write to `cwd` and a temporary folder, in a sandbox if one is available. `env`
-    replaces `os.environ`, from which the environment of commands is built. Long output goes to files in `spill_dir`,
-    which the caller removes, or in a folder that is removed with the session. `marker_dir`, which commands cannot write
-    to, holds the markers for recovery after a kill. `limits` are rlimits by name.
+    Without a `policy`, commands may write to `cwd` and a temporary folder, in a sandbox if one is available. Long
+    output goes to files in a folder that is removed with the session. `marker_dir`, which commands cannot write to,
+    holds the markers for recovery after a kill.
     """
 
     def __init__(
@@ -42,20 +41,14 @@ class SessionProcesses:
         cwd: str,
         *,
         policy: SandboxPolicy | None = None,
-        env: Mapping[str, str] | None = None,
-        spill_dir: str | None = None,
         marker_dir: str = "",
-        limits: Mapping[str, int] | None = None,
         backends: Sequence[str] = BACKENDS,
         grace: float = GRACE,
     ) -> None:
         self._cwd = os.path.realpath(cwd)
         self._policy = policy or SandboxPolicy(writable=(self._cwd,))
-        self._environ = os.environ if env is None else env
-        self._limits = tuple({"RLIMIT_CORE": 0, **(limits or {})}.items())
         self._backends = backends
         self._grace = grace
-        self._spill_dir = spill_dir or ""
         self._marker_dir = marker_dir
         self._spill_count = 0
         self._temp_folder: SessionTempFolder | None = None
@@ -69,20 +62,8 @@ class SessionProcesses:
         self._end_tasks: dict[str, asyncio.Task[None]] = {}
         self._closed = False
 
-    @property
-    def sandbox(self) -> str:
-        """The sandbox of the commands: "bubblewrap", "landlock", "none: REASON" or "not started"."""
-        sandbox = self._sandboxes.get(self._policy)
-        return sandbox.name if sandbox else "not started"
-
-    @property
-    def description(self) -> str:
-        """A sentence for the user about the sandbox of the commands."""
-        sandbox = self._sandboxes.get(self._policy)
-        return sandbox.description if sandbox else "no command has been run yet"
-
     async def prepare(self) -> str:
-        """Open the sandbox before the first command needs it. Return its name."""
+        """Open the sandbox before the first command needs it. Return "bubblewrap", "landlock" or "none: REASON"."""
         return (await self._sandbox(self._policy)).name
 
     async def run(
@@ -93,9 +74,7 @@ class SessionProcesses:
         cwd: str = "",
         env: Mapping[str, str] | None = None,
         on_output: Callable[[str], None] | None = None,
-        stdin: bytes | None = None,
         policy: SandboxPolicy | None = None,
-        cap: int = MEMORY_CAP,
     ) -> CommandResult:
         """Run a shell command to completion. A `policy` applies to this command only.
 
@@ -104,7 +83,7 @@ class SessionProcesses:
         active_policy = policy or self._policy
         sandbox = await self._sandbox(active_policy)
         request = self._request(command, sandbox, cwd, env)
-        output = CommandOutput(self._open_spill, LiveOutput(on_output) if on_output else None, cap)
+        output = CommandOutput(self._open_spill, LiveOutput(on_output) if on_output else None)
         unlocked = sandbox.unlocked_paths()
         async with _use(sandbox):
             result = await run_to_end(
@@ -112,7 +91,6 @@ class SessionProcesses:
                 request,
                 output,
                 timeout=timeout,
-                stdin=stdin,
                 grace=self._grace,
                 running_commands=self._running,
             )
@@ -255,7 +233,7 @@ class SessionProcesses:
                 sandbox = None
             if not sandbox:
                 await self._close_unused()
-                temp = self._temp(policy) if policy.mode != "off" else ""
+                temp = self._temp_subfolder("temp") if policy.mode != "off" else ""
                 visible = (self._cwd, self._spill_folder())
                 self._make_marker_dir()
                 sandbox = await open_sandbox(self._require_if_sandboxed_before(policy), temp, visible, self._backends)
@@ -304,20 +282,14 @@ class SessionProcesses:
         folder = os.path.realpath(os.path.join(self._cwd, cwd))
         if not os.path.isdir(folder):
             raise ToolError(f"the working directory {folder} does not exist", code="not_started")
-        environ = command_environment(self._environ, sandboxed=sandbox.layout is not None)
+        environ = command_environment(os.environ, sandboxed=sandbox.layout is not None)
         if sandbox.layout:
             environ = with_writable_temp(environ, sandbox.layout.temp)
-        return SpawnRequest([_shell(), "-c", command], folder, {**environ, **(env or {})}, self._limits, linger)
-
-    def _temp(self, policy: SandboxPolicy) -> str:
-        if not policy.temp:
-            return self._temp_subfolder("temp")
-        os.makedirs(policy.temp, mode=0o700, exist_ok=True)
-        return policy.temp
+        return SpawnRequest([_shell(), "-c", command], folder, {**environ, **(env or {})}, linger=linger)
 
     def _spill_folder(self) -> str:
         # Never in a folder that commands can write to: they could replace it with a symlink.
-        return self._spill_dir or self._temp_subfolder("output")
+        return self._temp_subfolder("output")
 
     def _temp_subfolder(self, name: str) -> str:
         if not self._temp_folder:

@@ -8,17 +8,8 @@ from ostler.tools.aliases import pop_argument
 
 Arguments = dict[str, Any]
 _SOURCE_NAMES = (
-    "source",
-    "src",
-    "from",
-    "frompath",
-    "oldpath",
-    "oldname",
-    "sourcepath",
-    "path",
-    "filepath",
-    "file",
-    "filename",
+    *("source", "src", "from", "frompath", "oldpath", "oldname", "sourcepath"),
+    *("path", "filepath", "file", "filename"),
 )
 _DESTINATION_NAMES = ("destination", "dest", "dst", "to", "topath", "newpath", "newname", "destinationpath", "target")
 
@@ -31,15 +22,11 @@ async def translate_delete(arguments: Arguments, workspace: Workspace) -> tuple[
 
 
 async def translate_move(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
-    destination, source = (
-        _check_path(pop_argument(arguments, *_DESTINATION_NAMES), "destination"),
-        _check_path(pop_argument(arguments, *_SOURCE_NAMES), "source"),
-    )
+    destination = _check_path(pop_argument(arguments, *_DESTINATION_NAMES), "destination")
+    source = _check_path(pop_argument(arguments, *_SOURCE_NAMES), "source")
     pop_argument(arguments, "recursive")
-    return "patch", {
-        **arguments,
-        "patch": f"*** Begin Patch\n*** Update File: {source}\n*** Move to: {destination}\n*** End Patch\n",
-    }
+    patch = f"*** Begin Patch\n*** Update File: {source}\n*** Move to: {destination}\n*** End Patch\n"
+    return "patch", {**arguments, "patch": patch}
 
 
 def _check_path(value: Any, parameter: str) -> str:

@@ -21,19 +21,9 @@ def convert_todowrite(arguments: Arguments, called_as: str) -> Arguments:
 
 _CHECKLIST_ITEM = re.compile(r"(?s)\s*(?:[-*+]|\d+[.)])?\s*(?:\[(.)\])?\s*(.*)")
 _STATUS_ALIASES = {
-    "done": "completed",
-    "complete": "completed",
-    "finished": "completed",
-    "x": "completed",
-    "doing": "in_progress",
-    "active": "in_progress",
-    "inprogress": "in_progress",
-    "started": "in_progress",
-    "current": "in_progress",
-    "todo": "pending",
-    "open": "pending",
-    "notstarted": "pending",
-    "waiting": "pending",
+    **dict.fromkeys(("done", "complete", "finished", "x"), "completed"),
+    **dict.fromkeys(("doing", "active", "inprogress", "started", "current"), "in_progress"),
+    **dict.fromkeys(("todo", "open", "notstarted", "waiting"), "pending"),
 }
 
 

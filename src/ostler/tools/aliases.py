@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import msgspec
-
 from ostler.core.errors import ToolError
 from ostler.core.protocols import Workspace
 from ostler.core.tool_aliases import normalize_name, strip_namespace
@@ -28,19 +26,12 @@ IGNORED_ARGUMENTS = frozenset(
 )
 
 
-class TranslatedCall(msgspec.Struct):
-    """A call of one of our tools."""
-
-    tool: str
-    arguments: dict[str, Any]
-
-
 async def translate_call(
     tool: str, called_as: str, arguments: Mapping[str, Any], workspace: Workspace
-) -> TranslatedCall:
-    """Translate the names and values of a call's arguments; unknown names are kept."""
+) -> tuple[str, dict[str, Any]]:
+    """Translate a call to a tool of ours and the names and values of its arguments; unknown names are kept."""
     if tool not in tool_declarations():
-        return TranslatedCall(tool, dict(arguments))
+        return tool, dict(arguments)
     from ostler.tools.alias_values import CONVERTERS, TRANSLATORS
 
     variant = normalize_name(strip_namespace(called_as))
@@ -50,7 +41,7 @@ async def translate_call(
         renamed = rename_arguments(tool, renamed)
     if tool in CONVERTERS:
         renamed = CONVERTERS[tool](renamed, called_as)
-    return TranslatedCall(tool, renamed)
+    return tool, renamed
 
 
 def rename_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,16 +51,15 @@ async def _repair_call(call: ToolCall, tools: ToolsByName, workspace: Workspace)
     spec = tools[name].spec
     parsed = RepairedArguments(call.arguments) if call.arguments else read_arguments(call.raw, spec)
     unwrapped = unwrap_arguments(parsed.arguments, spec, tools)
-    translated = await translate_call(name, call.tool, unwrapped.arguments, workspace)
-    tool = tools.get(translated.tool)
+    name, arguments = await translate_call(name, call.tool, unwrapped.arguments, workspace)
+    tool = tools.get(name)
     if tool is None:
-        raise ToolError(f"{call.tool} needs the tool {translated.tool}, which is not available", code="unknown_tool")
-    if tool.spec.namespace and _accepts(tool, translated.arguments):  # the schema is the server's, and it checks them
-        converted = RepairedArguments(dict(translated.arguments))
+        raise ToolError(f"{call.tool} needs the tool {name}, which is not available", code="unknown_tool")
+    if tool.spec.namespace and _accepts(tool, arguments):  # the schema is the server's, and it checks them
+        converted = RepairedArguments(arguments)
     else:
-        converted = convert_arguments(translated.arguments, tool.spec, getattr(tool, "accepts", tool.spec.schema))
-    call = msgspec.structs.replace(call, tool=translated.tool, arguments=converted.arguments)
-    call = _repair_surrogates(call)
+        converted = convert_arguments(arguments, tool.spec, getattr(tool, "accepts", tool.spec.schema))
+    call = _repair_surrogates(msgspec.structs.replace(call, tool=name, arguments=converted.arguments))
     notes = list(dict.fromkeys([*parsed.notes, *unwrapped.notes, *converted.notes]))
     return ResolvedCall(tool, tool.parse(call.arguments), call, notes)
 

@@ -20,8 +20,7 @@ from ostler.tools.search import (
     has_no_candidate_files,
     list_files,
     resolve_root,
-    search_counts,
-    search_lines,
+    search_contents,
 )
 from ostler.tools.search_globs import FileFilter
 
@@ -56,13 +55,13 @@ class GrepTool(BaseTool[GrepParams]):
 
     async def run(self, params: GrepParams, context: ToolContext) -> ToolResult:
         query = _make_query(params)
-        search, to_result = (search_lines, _lines_result) if params.mode == "lines" else (search_counts, _files_result)
+        counts_only = params.mode != "lines"
         try:
-            found = await search(context.workspace, query)
+            found = await search_contents(context.workspace, query, count_only=counts_only)
         except PathError as error:
             raise _with_glob_hint(params, error) from None
         _drop_unreadable(found, context)
-        result = to_result(params, found)
+        result = (_files_result if counts_only else _lines_result)(params, found)
         if skipped := await _count_unreadable(params, context):
             files = f"{skipped} file{'s' * (skipped != 1)}"
             note = f"[{files} not searched, which a permission rule for read does not allow]"

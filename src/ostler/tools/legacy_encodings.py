@@ -23,7 +23,8 @@ def decode_legacy(text: str) -> str:
 
 def _decode_part(part: str) -> str:
     lines = part.split("\n")
-    raw = {index: _to_bytes(line) for index, line in enumerate(lines) if _ESCAPED_BYTES.search(line)}
+    escaped = {index: line for index, line in enumerate(lines) if _ESCAPED_BYTES.search(line)}
+    raw = {index: line.encode("utf-8", "surrogateescape") for index, line in escaped.items()}
     encoding = guess_encoding(b"\n".join(raw.values()))
     for index, line in raw.items():
         lines[index] = line.decode(encoding, "replace")
@@ -42,7 +43,3 @@ def to_utf8(data: bytes) -> bytes:
         return data
     form = detect(data)
     return data if form is None or form.encoding == "utf-8" else decode(data, form).encode("utf-8", "replace")
-
-
-def _to_bytes(line: str) -> bytes:
-    return line.encode("utf-8", "surrogateescape")

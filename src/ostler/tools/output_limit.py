@@ -7,10 +7,10 @@ from ostler.core.tools import ToolResult
 LIMIT = 50_000
 
 
-def limit_output(result: ToolResult, limit: int = LIMIT) -> ToolResult:
+def limit_output(result: ToolResult) -> ToolResult:
     """Return the result with the middle of `for_model` replaced by a marker if it is too long."""
-    if len(result.for_model) <= limit:
+    if len(result.for_model) <= LIMIT:
         return result
     from ostler.text.truncate import truncate_middle  # imported late: only large results need it
 
-    return msgspec.structs.replace(result, for_model=truncate_middle(result.for_model, limit).text)
+    return msgspec.structs.replace(result, for_model=truncate_middle(result.for_model, LIMIT).text)

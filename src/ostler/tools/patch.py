@@ -34,10 +34,11 @@ class PatchTool(BaseTool[PatchParams]):
         self._planned: PlannedChanges[PatchPlan] = PlannedChanges()
 
     async def permission(self, params: PatchParams, workspace: Workspace) -> Permission:
-        from ostler.tools.editing.patch_plan import plan_patch  # imports the patch parsers
+        from ostler.tools.editing.patch_parser import parse_patch  # imported late: only patches need the parsers
+        from ostler.tools.editing.patch_plan import plan_patch, resolve_patch_paths
 
-        patches = _parse_patches(params, workspace)
-        places = _resolve_places(patches, workspace)
+        patches = resolve_patch_paths(parse_patch(params.patch), workspace)
+        places = [workspace.resolve(path) for patch in patches for path in (patch.path, patch.new_path) if path]
         title = _title(places)
         if not all(place.in_workspace for place in places):
             return Permission(title, _needs(patches, workspace))
@@ -63,21 +64,10 @@ class PatchTool(BaseTool[PatchParams]):
         return changes_result(written, planned.notes, dry_run=params.dry_run)
 
 
-def _parse_patches(params: PatchParams, workspace: Workspace) -> list["FilePatch"]:
-    from ostler.tools.editing.patch_parser import parse_patch
-    from ostler.tools.editing.patch_plan import resolve_patch_paths
-
-    return resolve_patch_paths(parse_patch(params.patch), workspace)
-
-
 def _title(places: Sequence[ResolvedPath]) -> str:
     names = list(dict.fromkeys(place.display_path for place in places))
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"patch {', '.join(names[:3])}{more}"
-
-
-def _resolve_places(patches: Sequence["FilePatch"], workspace: Workspace) -> list[ResolvedPath]:
-    return [workspace.resolve(path) for patch in patches for path in (patch.path, patch.new_path) if path]
 
 
 def _needs(patches: Sequence["FilePatch"], workspace: Workspace) -> tuple[Need, ...]:

@@ -12,11 +12,12 @@ from ostler.core.tools import ToolResult
 from ostler.tools.base_tool import BaseTool
 from ostler.tools.list import list_directory
 from ostler.tools.path_needs import read_needs
-from ostler.tools.similar_paths import similar_paths
+from ostler.tools.search import list_files
 
 LINE_LIMIT = 2000
 LINE_WIDTH = 2000
 MAX_CHARACTERS = 48_000
+_MAX_SUGGESTIONS = 3
 
 
 class ReadParams(msgspec.Struct):
@@ -51,9 +52,36 @@ async def _read_non_text(path: str, workspace: Workspace, error: PathError) -> T
         image = await _read_image(path, workspace)
         if image is not None:
             return image
-    if error.fault.code == "not_found" and (suggestions := await similar_paths(workspace, path)):
+    if error.fault.code == "not_found" and (suggestions := await _similar_paths(workspace, path)):
         raise PathError("not_found", error.path, error.reason, hint=f"did you mean {' or '.join(suggestions)}?")
     raise error
+
+
+async def _similar_paths(workspace: Workspace, path: str) -> list[str]:
+    """Return a few paths of the workspace that may have been intended, best first."""
+    place = workspace.resolve(path)
+    if not place.in_workspace:
+        return []
+    folder, _, name = place.display_path.rpartition("/")
+    candidates = [await _similar_neighbour(workspace, folder, name)]
+    same_name = [file for file in await list_files(workspace, ".") if file.rpartition("/")[2].lower() == name.lower()]
+    candidates += sorted(same_name, key=lambda file: (_count_different_folders(file, place.display_path), file))
+    return list(dict.fromkeys(file for file in candidates if file))[:_MAX_SUGGESTIONS]
+
+
+async def _similar_neighbour(workspace: Workspace, folder: str, name: str) -> str:
+    from ostler.text.closest_name import closest_name
+
+    try:
+        entries = await workspace.entries(folder or ".")
+    except PathError:
+        return ""
+    suggestion = closest_name(name, (entry.name for entry in entries))
+    return f"{folder}/{suggestion}".lstrip("/") if suggestion else ""
+
+
+def _count_different_folders(path: str, other: str) -> int:
+    return len(set(path.split("/")) ^ set(other.split("/")))
 
 
 async def _read_image(path: str, workspace: Workspace) -> ToolResult | None:

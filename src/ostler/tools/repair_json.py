@@ -3,6 +3,7 @@
 Accepts other quotes, bare words, and extra or missing commas; ambiguous text is rejected.
 """
 
+import json
 import re
 from typing import Any
 
@@ -12,29 +13,12 @@ _KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,15}|\d[\d_]{0,39}(?:\.\d{0,39})?(?:[eE][+-]?\d{1,3})?|\.\d{1,39})")
 _BARE_TEXT = re.compile(r"[\w./*@~+-]+")
 _CONSTANTS: dict[str, Any] = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "True": True,
-    "False": False,
-    "None": None,
-    "TRUE": True,
-    "FALSE": False,
-    "NULL": None,
-    "undefined": None,
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("null", "None", "NULL", "undefined"), None),
 }
-_COMPLETE_ENDINGS = (
-    '"',
-    "'",
-    "}",
-    "]",
-    "true",
-    "false",
-    "null",
-    "True",
-    "False",
-    "None",
-)  # not numbers: digits may be missing
+# Not numbers: digits may be missing.
+_COMPLETE_ENDINGS = ('"', "'", "}", "]", "true", "false", "null", "True", "False", "None")
 _JSON_CONSTANTS = ("true", "false", "null")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "”": "”"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "`": "`"}
@@ -227,7 +211,7 @@ class LenientJsonReader:
         self.position = word.end()
         if word.group() in _CONSTANTS:
             if word.group() not in _JSON_CONSTANTS:
-                self._note(f"{word.group()} instead of {_json_constant(_CONSTANTS[word.group()])}")
+                self._note(f"{word.group()} instead of {json.dumps(_CONSTANTS[word.group()])}")
             return _CONSTANTS[word.group()]
         self._skip_blanks()
         if not self._depth or self.text[self.position : self.position + 1] not in (",", "}", "]"):
@@ -257,10 +241,6 @@ class LenientJsonReader:
 
     def _error(self, reason: str, *, truncated: bool = False) -> LenientJsonError:
         return LenientJsonError(self.position, reason, truncated=truncated)
-
-
-def _json_constant(value: Any) -> str:
-    return {True: "true", False: "false", None: "null"}[value]
 
 
 def parse_lenient(text: str) -> Any:

@@ -70,30 +70,21 @@ class SearchResult(msgspec.Struct):
         return sum(self.counts.values())
 
 
-async def search_lines(workspace: Workspace, query: SearchQuery) -> SearchResult:
-    """Return the matching lines, sorted by path; at most `MAX_LINES`."""
-    result = await _search(workspace, query, count_only=False)
-    result.lines.sort(key=lambda line: line.path)
-    return result
-
-
-async def search_counts(workspace: Workspace, query: SearchQuery) -> SearchResult:
-    """Return the number of matching lines per file, sorted by path."""
-    result = await _search(workspace, query, count_only=True)
-    result.counts = dict(sorted(result.counts.items()))
-    return result
-
-
-async def _search(workspace: Workspace, query: SearchQuery, *, count_only: bool) -> SearchResult:
+async def search_contents(workspace: Workspace, query: SearchQuery, *, count_only: bool = False) -> SearchResult:
+    """Return the matching lines, at most `MAX_LINES`, or only their number per file, sorted by path."""
     root = await resolve_root(workspace, query.path)
     files = FileFilter(query.include, query.type)
     if program := find_ripgrep(workspace.root):
-        from ostler.tools.search_ripgrep import rg_count_lines, rg_find_lines
+        from ostler.tools.search_ripgrep import rg_search
 
-        return await (rg_count_lines if count_only else rg_find_lines)(program, workspace, root, query, files)
-    from ostler.tools.search_native import count_lines, find_lines
+        result = await rg_search(program, workspace, root, query, files, count_only=count_only)
+    else:
+        from ostler.tools.search_native import search_tree
 
-    return await (count_lines if count_only else find_lines)(workspace, root, query, files)
+        result = await search_tree(workspace, root, query, files, count_only=count_only)
+    result.lines.sort(key=lambda line: line.path)
+    result.counts = dict(sorted(result.counts.items()))
+    return result
 
 
 async def list_files(workspace: Workspace, path: str) -> list[str]:

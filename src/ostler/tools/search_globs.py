@@ -1,65 +1,15 @@
 """Compiles globs and file types into one path filter."""
 
+import json
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from ostler.core.errors import ToolError
+from ostler.core.package_data import read_text
 from ostler.text.lazy_regex import lazy_regex
 
-TYPES = {
-    "c": "*.c *.h",
-    "cpp": "*.cpp *.cc *.cxx *.hpp *.hh *.hxx *.h *.inl",
-    "cs": "*.cs",
-    "css": "*.css *.scss *.sass *.less",
-    "dart": "*.dart",
-    "docker": "Dockerfile *.dockerfile",
-    "elixir": "*.ex *.exs",
-    "go": "*.go",
-    "haskell": "*.hs *.lhs",
-    "html": "*.html *.htm",
-    "java": "*.java",
-    "js": "*.js *.jsx *.mjs *.cjs",
-    "json": "*.json *.jsonc *.json5",
-    "kotlin": "*.kt *.kts",
-    "lua": "*.lua",
-    "make": "Makefile makefile GNUmakefile *.mk",
-    "md": "*.md *.mdx *.markdown",
-    "php": "*.php",
-    "proto": "*.proto",
-    "py": "*.py *.pyi",
-    "rb": "*.rb",
-    "rst": "*.rst",
-    "rust": "*.rs",
-    "scala": "*.scala",
-    "sh": "*.sh *.bash *.zsh",
-    "sql": "*.sql",
-    "svelte": "*.svelte",
-    "swift": "*.swift",
-    "toml": "*.toml",
-    "ts": "*.ts *.tsx *.mts *.cts",
-    "txt": "*.txt",
-    "vue": "*.vue",
-    "xml": "*.xml *.xsd *.xsl",
-    "yaml": "*.yaml *.yml",
-    "zig": "*.zig",
-}
-_TYPE_ALIASES = {
-    "python": "py",
-    "javascript": "js",
-    "jsx": "js",
-    "typescript": "ts",
-    "tsx": "ts",
-    "rs": "rust",
-    "ruby": "rb",
-    "golang": "go",
-    "csharp": "cs",
-    "c++": "cpp",
-    "shell": "sh",
-    "bash": "sh",
-    "markdown": "md",
-    "yml": "yaml",
-}
 _PLAIN_NAME = lazy_regex(r"(?:[\w.*?-]|\{[\w.*?,-]*\})+")
 _PLAIN_ENDING = lazy_regex(r"[\w.-]+")
 _MAX_GLOB_LENGTH = 1000
@@ -126,12 +76,19 @@ def split_globs(text: str) -> list[str]:
 def type_globs(name: str) -> list[str]:
     """Return the globs of a file type or extension."""
     key = name.strip().lstrip("*.").lower()
-    globs = TYPES.get(_TYPE_ALIASES.get(key, key), "")
+    globs = _file_types().get(key, "")
     if not globs and key.isalnum():
         return [f"*.{key}"]
     if not globs:
         raise ToolError(f"unknown file type {name!r}; use a glob in include, such as *.py", code="bad_pattern")
     return globs.split()
+
+
+@cache
+def _file_types() -> dict[str, str]:
+    """Return the globs of the known file types, by each of their names."""
+    types: dict[str, str] = json.loads(read_text("tools/file_types.json"))
+    return {name: globs for names, globs in types.items() for name in names.split()}
 
 
 def compile_globs(globs: Sequence[str]) -> Any:

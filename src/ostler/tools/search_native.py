@@ -38,32 +38,20 @@ _BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf
 _BOM_FIRST_BYTES = (b"\xff", b"\xfe", b"\xef")
 
 
-async def find_lines(
-    workspace: Workspace, root: SearchRoot, query: SearchQuery, file_filter: FileFilter
+async def search_tree(
+    workspace: Workspace, root: SearchRoot, query: SearchQuery, file_filter: FileFilter, *, count_only: bool
 ) -> SearchResult:
-    """Return the matching lines."""
+    """Return the matching lines of the files below a root, or only their number per file."""
     return await _run_in_thread(
-        lambda stop: _NativeSearch(query, _candidate_paths(workspace, root, file_filter, stop)).find_lines()
-    )
-
-
-async def count_lines(
-    workspace: Workspace, root: SearchRoot, query: SearchQuery, file_filter: FileFilter
-) -> SearchResult:
-    """Return the number of matching lines per file."""
-    return await _run_in_thread(
-        lambda stop: _NativeSearch(query, _candidate_paths(workspace, root, file_filter, stop)).count_lines()
+        lambda stop: _NativeSearch(query, _candidate_paths(workspace, root, file_filter, stop)).run(count_only)
     )
 
 
 async def search_paths(paths: Sequence[SearchPath], query: SearchQuery, *, count_only: bool) -> SearchResult:
     """Search the given files for matching lines, or count them."""
-
-    def search(stop: threading.Event) -> SearchResult:
-        native_search = _NativeSearch(query, takewhile(lambda _: not stop.is_set(), paths))
-        return native_search.count_lines() if count_only else native_search.find_lines()
-
-    return await _run_in_thread(search)
+    return await _run_in_thread(
+        lambda stop: _NativeSearch(query, takewhile(lambda _: not stop.is_set(), paths)).run(count_only)
+    )
 
 
 async def walk_files(workspace: Workspace, root: SearchRoot, *, include_folders: bool = False) -> list[str]:
@@ -95,16 +83,14 @@ def _iter_paths(
 
 def _is_ignored(root: str, real_path: str) -> bool:
     from ostler.workspace.gitignore import IgnoreRules
+    from ostler.workspace.jail import DIRECTORY_FLAGS, closing_fd
 
     if real_path == "." or real_path.startswith("/"):
         return False
     rules, above = IgnoreRules(), ""
     for part in real_path.split("/"):
-        fd = os.open(f"{root}/{above}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with closing_fd(os.open(f"{root}/{above}", DIRECTORY_FLAGS | os.O_CLOEXEC)) as fd:
             rules = rules.for_subfolder(fd, above)
-        finally:
-            os.close(fd)
         if rules.is_ignored(above + part, is_directory=True):
             return True
         above += f"{part}/"
@@ -137,7 +123,14 @@ class _NativeSearch:
         self._deadline = time.monotonic() + TIMEOUT_SECONDS
         self._result = SearchResult()
 
-    def find_lines(self) -> SearchResult:
+    def run(self, count_only: bool) -> SearchResult:
+        if count_only:
+            self._count_lines()
+        else:
+            self._find_lines()
+        return self._result
+
+    def _find_lines(self) -> None:
         for name, data in self._matching_texts():
             matches = list(islice(_iter_matches(self._regex, data), MAX_LINES - len(self._result.lines)))
             if matches:
@@ -146,14 +139,12 @@ class _NativeSearch:
             if len(self._result.lines) >= MAX_LINES:
                 self._result.stop_reason = f"stopped after {MAX_LINES:,} lines"
                 break
-        return self._result
 
-    def count_lines(self) -> SearchResult:
+    def _count_lines(self) -> None:
         for name, data in self._matching_texts():
             count = sum(1 for _ in _iter_matches(self._regex, data))
             if count:
                 self._result.counts[name] = count
-        return self._result
 
     def _matching_texts(self) -> Iterator[tuple[str, bytes]]:
         """Yield the display path and the content (UTF-8, LF) of each file with a match."""

@@ -33,20 +33,27 @@ _BINARY_WARNING = re.compile(
 )
 
 
-async def rg_find_lines(
-    program: str, workspace: Workspace, root: SearchRoot, query: SearchQuery, file_filter: FileFilter
+async def rg_search(
+    program: str,
+    workspace: Workspace,
+    root: SearchRoot,
+    query: SearchQuery,
+    file_filter: FileFilter,
+    *,
+    count_only: bool,
 ) -> SearchResult:
-    """Return the matching lines."""
-    format_options = ["--line-number", "--with-filename", "--no-heading", f"--max-columns={4 * LINE_WIDTH}"]
-    context_options = [f"--context={query.context}", "--no-context-separator"] if query.context else []
-    result, names, records = (
-        SearchResult(),
-        _NameFilter(root, file_filter),
-        _RipgrepRecords(workspace, root, _LINE_FIELDS),
-    )
+    """Return the matching lines, or only their number per file."""
+    result, names = SearchResult(), _NameFilter(root, file_filter)
+    records = _RipgrepRecords(workspace, root, _COUNT_FIELDS if count_only else _LINE_FIELDS)
     decoder = _LineDecoder(workspace.root)
 
-    def on_records(raw: bytes) -> bool:
+    def add_counts(raw: bytes) -> bool:
+        for path, count in records.parse(raw):
+            if name := names.display_name(path):
+                result.counts[name] = int(count)
+        return True
+
+    def add_lines(raw: bytes) -> bool:
         for path, lines in _group_by_file(records.parse(raw), names, decoder):
             remaining = MAX_LINES - len(result.lines)
             result.lines += lines[:remaining]
@@ -57,35 +64,13 @@ async def rg_find_lines(
                 return False
         return True
 
-    options = [*format_options, "--max-columns-preview", *context_options]
-    argv = [program, *options, *_search_arguments(workspace, root, query, file_filter)]
-    result.stop_reason = await _run_ripgrep(argv, workspace.root, on_records)
-    _drop_files(result, {names.display_name(path) for path in records.binary_files()})
+    options = ["--count"] if count_only else _line_options(query)
+    argv = [program, "--with-filename", *options, *_search_arguments(workspace, root, query, file_filter)]
+    result.stop_reason = await _run_ripgrep(argv, workspace.root, add_counts if count_only else add_lines)
+    if not count_only:
+        _drop_files(result, {names.display_name(path) for path in records.binary_files()})
     _drop_if_binary(result, workspace, root)
-    return await _add_legacy_encoded(result, program, workspace, root, query, file_filter)
-
-
-async def rg_count_lines(
-    program: str, workspace: Workspace, root: SearchRoot, query: SearchQuery, file_filter: FileFilter
-) -> SearchResult:
-    """Return the number of matching lines per file."""
-    result, names, records = (
-        SearchResult(),
-        _NameFilter(root, file_filter),
-        _RipgrepRecords(workspace, root, _COUNT_FIELDS),
-    )
-
-    def on_records(raw: bytes) -> bool:
-        for path, count in records.parse(raw):
-            name = names.display_name(path)
-            if name:
-                result.counts[name] = int(count)
-        return True
-
-    argv = [program, "--count", "--with-filename", *_search_arguments(workspace, root, query, file_filter)]
-    result.stop_reason = await _run_ripgrep(argv, workspace.root, on_records)
-    _drop_if_binary(result, workspace, root)
-    return await _add_legacy_encoded(result, program, workspace, root, query, file_filter, count_only=True)
+    return await _add_legacy_encoded(result, program, workspace, root, query, file_filter, count_only=count_only)
 
 
 async def _add_legacy_encoded(
@@ -96,7 +81,7 @@ async def _add_legacy_encoded(
     query: SearchQuery,
     file_filter: FileFilter,
     *,
-    count_only: bool = False,
+    count_only: bool,
 ) -> SearchResult:
     """Search non-UTF-8 files again in their own encoding, which ripgrep does not detect, and merge the results."""
     if not query.has_non_ascii:
@@ -214,6 +199,11 @@ class _NameFilter:
             name = self._root.display_path if self._root.is_file else self._root.display_path_of(relative_path)
             name = self._cache[raw] = name if self._file_filter.matches(name, relative_path) else ""
         return name
+
+
+def _line_options(query: SearchQuery) -> list[str]:
+    options = ["--line-number", "--no-heading", f"--max-columns={4 * LINE_WIDTH}", "--max-columns-preview"]
+    return [*options, f"--context={query.context}", "--no-context-separator"] if query.context else options
 
 
 def _search_arguments(workspace: Workspace, root: SearchRoot, query: SearchQuery, file_filter: FileFilter) -> list[str]:

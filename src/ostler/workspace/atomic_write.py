@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from ostler.workspace.file_reading import READ_FLAGS, read_all, read_up_to
-from ostler.workspace.jail import EntryHandle
+from ostler.workspace.jail import EntryHandle, closing_fd
 
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK_ATTEMPTS = 200
@@ -24,12 +24,9 @@ def replace(
 ) -> None:
     """Replace an existing file, keeping its owner and, unless `mode` is given, its mode."""
     with _temporary_file(entry, data, 0o600, sync=sync) as name:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
-        try:
+        with EntryHandle(entry.directory_fd, name, name).open(os.O_RDONLY) as fd:
             _copy_owner(fd, entry, found)
             os.fchmod(fd, found.st_mode & 0o777 if mode is None else mode)
-        finally:
-            os.close(fd)
         with directory_lock(entry.directory_fd):
             if not _is_unchanged(entry, before):
                 raise ConcurrentChangeError
@@ -56,30 +53,25 @@ def create(entry: EntryHandle, data: bytes, mode: int | None = None, *, sync: bo
 
 def overwrite(entry: EntryHandle, data: bytes, before: bytes, mode: int | None = None) -> None:
     """Overwrite a file in place, for files with several hard links. The old content is restored on failure."""
-    fd = os.open(entry.name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
-    try:
-        with directory_lock(entry.directory_fd):
-            if read_up_to(fd, len(before) + 1) != before:
-                raise ConcurrentChangeError
-            try:
-                if len(data) > len(before) and hasattr(os, "posix_fallocate"):
-                    os.posix_fallocate(fd, 0, len(data))  # fails on a full disk before old bytes are lost
-                _rewrite(fd, data)
-            except OSError:
-                with suppress(OSError):
-                    _rewrite(fd, before)
-                raise
-            if mode is not None:
-                os.fchmod(fd, mode)
-    finally:
-        os.close(fd)
+    with entry.open(os.O_RDWR) as fd, directory_lock(entry.directory_fd):
+        if read_up_to(fd, len(before) + 1) != before:
+            raise ConcurrentChangeError
+        try:
+            if len(data) > len(before) and hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(fd, 0, len(data))  # fails on a full disk before old bytes are lost
+            _rewrite(fd, data)
+        except OSError:
+            with suppress(OSError):
+                _rewrite(fd, before)
+            raise
+        if mode is not None:
+            os.fchmod(fd, mode)
 
 
 def append(entry: EntryHandle, data: bytes) -> os.stat_result:
     """Append bytes to a file, created if missing, and sync them to disk."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    fd = os.open(entry.name, flags, 0o666, dir_fd=entry.directory_fd)
-    try:
+    with closing_fd(os.open(entry.name, flags, 0o666, dir_fd=entry.directory_fd)) as fd:
         size = os.fstat(fd).st_size
         try:
             _write_all(fd, data)
@@ -89,32 +81,24 @@ def append(entry: EntryHandle, data: bytes) -> os.stat_result:
                 os.ftruncate(fd, size)
             raise
         return os.fstat(fd)
-    finally:
-        os.close(fd)
 
 
 def read_current(entry: EntryHandle) -> bytes | None:
     """Return the bytes of a file, or None if it does not exist."""
     try:
-        fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
+        with entry.open(READ_FLAGS) as fd:
+            return read_all(fd, entry.relative)
     except FileNotFoundError:
         return None
-    try:
-        return read_all(fd, entry.relative)
-    finally:
-        os.close(fd)
 
 
 def _is_unchanged(entry: EntryHandle, before: bytes) -> bool:
     """Return whether a file still contains exactly the bytes `before`."""
     try:
-        fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
+        with entry.open(READ_FLAGS) as fd:
+            return read_up_to(fd, len(before) + 1) == before
     except FileNotFoundError:
         return False
-    try:
-        return read_up_to(fd, len(before) + 1) == before
-    finally:
-        os.close(fd)
 
 
 @contextmanager
@@ -123,16 +107,14 @@ def _temporary_file(
 ) -> Iterator[str]:
     """Write the bytes to a temporary file in the same directory; removed on exit unless it was renamed."""
     name = f".ostler-{os.urandom(8).hex()}.tmp"
-    fd = os.open(name, _CREATE_FLAGS, mode, dir_fd=entry.directory_fd)
+    new_fd = os.open(name, _CREATE_FLAGS, mode, dir_fd=entry.directory_fd)
     try:
-        try:
+        with closing_fd(new_fd) as fd:
             _write_all(fd, data)
             if exact_mode is not None:
                 os.fchmod(fd, exact_mode)
             if sync:
                 os.fsync(fd)
-        finally:
-            os.close(fd)
         yield name
     finally:
         with suppress(OSError):
@@ -150,14 +132,10 @@ def _copy_owner(fd: int, entry: EntryHandle, found: os.stat_result) -> None:
 
 
 def _copy_attributes(fd: int, entry: EntryHandle) -> None:
-    with suppress(OSError):
-        old = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
-        try:
-            for name in os.listxattr(old):
-                with suppress(OSError):
-                    os.setxattr(fd, name, os.getxattr(old, name))
-        finally:
-            os.close(old)
+    with suppress(OSError), entry.open(READ_FLAGS) as old:
+        for name in os.listxattr(old):
+            with suppress(OSError):
+                os.setxattr(fd, name, os.getxattr(old, name))
 
 
 @contextmanager

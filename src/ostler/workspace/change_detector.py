@@ -1,13 +1,12 @@
 """Detects changed files between two scans, for sessions without checkpoints."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 
 from ostler.workspace.checkpoint_db import diff_trees
-from ostler.workspace.gitignore import IgnoreRules
-from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
+from ostler.workspace.gitignore import FolderRules
+from ostler.workspace.jail import Jail
 from ostler.workspace.packed_folder import PackedTree
 from ostler.workspace.paths import escape_path
 from ostler.workspace.rw_lock import run_in_thread
@@ -76,15 +75,13 @@ class ChangeDetector:
 
 def changed_files(jail: Jail, before: PackedTree, after: PackedTree) -> list[str]:
     """Return the files that differ between two scans, except git-ignored ones."""
-    rules: dict[str, IgnoreRules] = {}
+    rules = FolderRules(jail)
     found: list[str] = []
     for change in diff_trees(before, after):
         entry = change.after or change.before
         folder = change.path[: change.path.rfind("/") + 1]
-        if entry and not entry.is_directory:
-            folder_rules = _rules_for(jail, folder, rules)
-            if not folder_rules.is_ignored(change.path, is_directory=False):
-                found.append(escape_path(change.path))
+        if entry and not entry.is_directory and not rules.of(folder).is_ignored(change.path, is_directory=False):
+            found.append(escape_path(change.path))
     return found
 
 
@@ -93,19 +90,3 @@ def _scan_tree(jail: Jail, is_stopped: Callable[[], bool]) -> PackedTree:
     scanner = TreeScanner(jail, {}, {}, is_stopped)
     scanner.scan()
     return scanner.tree
-
-
-def _rules_for(jail: Jail, folder: str, cache: dict[str, IgnoreRules]) -> IgnoreRules:
-    """Return the ignore rules of a folder, including those from its parents."""
-    if folder not in cache:
-        parent_rules = _rules_for(jail, folder[: folder.rfind("/", 0, -1) + 1], cache) if folder else IgnoreRules()
-        try:
-            fd = jail.open_without_links(folder or ".", DIRECTORY_FLAGS)
-        except OSError:
-            cache[folder] = parent_rules
-            return parent_rules
-        try:
-            cache[folder] = parent_rules.for_subfolder(fd, folder)
-        finally:
-            os.close(fd)
-    return cache[folder]

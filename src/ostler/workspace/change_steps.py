@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 
 from ostler.core.errors import PathError
-from ostler.core.protocols import FileChange, TextFile, WriteResult
+from ostler.core.protocols import FileChange, WriteResult
 from ostler.processes.placeholders import remove_placeholder
 from ostler.workspace import atomic_write, file_operations
 from ostler.workspace.encodings import TextEncoding, decode
@@ -19,14 +19,13 @@ from ostler.workspace.file_reading import (
     read_all,
     stat_regular,
     text_encoding_of,
-    to_text_file,
     version_of,
 )
 from ostler.workspace.jail import DIRECTORY_FLAGS, EntryHandle, Jail
 from ostler.workspace.paths import split_path
-from ostler.workspace.read_tracker import ReadTracker, ReadVersion, stamp_of
+from ostler.workspace.read_tracker import ReadTracker, stamp_of
 from ostler.workspace.reencode import encode_new, reencode
-from ostler.workspace.text_save import MAX_DIFF_LINES, WriteTarget, check_size, write_bytes
+from ostler.workspace.text_save import WriteTarget, as_text_file, check_size, make_result, record_written, write_bytes
 
 
 class ResolvedChange(msgspec.Struct, frozen=True):
@@ -62,24 +61,15 @@ class ChangeStep:
     def finish(self) -> None:
         """Clean up after all changes of the transaction were applied."""
 
-    def record(self, target: WriteTarget, entry: EntryHandle, data: bytes, text_encoding: TextEncoding) -> None:
-        found = entry.stat()
-        stamp = stamp_of(found) if found else (0, 0, 0)
-        self.tracker.record(
-            target.real_path,
-            ReadVersion(version_of(data), text_encoding.encoding, len(data), stamp),
-            decode(data, text_encoding),
-        )
-
     def check_unchanged(self, found: os.stat_result, raw: bytes | None) -> None:
         """Raise if the file is not of the change's base version, or changed since it was last read."""
         target, base_version = self.resolved.target, self.resolved.change.base_version
         last = self.tracker.get(target.real_path)
         version = version_of(raw) if raw is not None else ""
-        changed = last is not None and not _is_unchanged(last, found, version)
+        changed = last is not None and not last.is_same(version, stamp_of(found))
         if changed or (base_version and base_version != version):
             raise self.tracker.stale_error(
-                target.real_path, target.display_path, _to_text_file(target.display_path, raw), found.st_size
+                target.real_path, target.display_path, as_text_file(target.display_path, raw), found.st_size
             )
 
     def remove_new_parents_on_undo(self, target: WriteTarget) -> None:
@@ -108,7 +98,7 @@ class CreateStep(ChangeStep):
             self._text_encoding, self._mode = text_encoding_of(display_path, raw or b""), stat.S_IMODE(found.st_mode)
             data = reencode(display_path, raw or b"", self._text_encoding, text)
         self._data = check_size(resolved.target, data)
-        self.result = _make_result(display_path, "created", "", text, len(data))
+        self.result = make_result(display_path, "created", "", text, len(data))
 
     def apply(self) -> None:
         target = self.resolved.target
@@ -126,7 +116,7 @@ class CreateStep(ChangeStep):
             if now is not None:
                 mode = stat.S_IMODE(now.st_mode) if self._mode is None else self._mode
                 _chmod(entry, _with_executable(mode, self.resolved.change.executable))
-            self.record(target, entry, self._data, self._text_encoding)
+            record_written(entry, self.tracker, target, self._data, self._text_encoding)
 
 
 class UpdateStep(ChangeStep):
@@ -146,7 +136,7 @@ class UpdateStep(ChangeStep):
             self._data = check_size(target, reencode(target.display_path, self._before, self._text_encoding, after))
         self._mode = _with_executable(stat.S_IMODE(self._found.st_mode), change.executable)
         display_path = resolved.new_target.display_path if resolved.new_target else target.display_path
-        self.result = _make_result(
+        self.result = make_result(
             display_path, "updated", before, after, self._found.st_size if raw is None else len(self._data)
         )
         if resolved.new_target:
@@ -180,7 +170,7 @@ class UpdateStep(ChangeStep):
                 target, lambda entry: write_bytes(self.jail, entry, self._before, self._data, self._found)
             )
         )
-        self.record(target, entry, self._data, self._text_encoding)
+        record_written(entry, self.tracker, target, self._data, self._text_encoding)
 
     def _with_entry(self, target: WriteTarget, work: Callable[..., None], *arguments: int) -> None:
         with self.jail.open_target(target.relative) as entry:
@@ -194,8 +184,8 @@ class DeleteStep(ChangeStep):
         super().__init__(jail, tracker, resolved)
         found, raw = load(jail, resolved.target, no_follow=True)
         self.check_unchanged(found, raw)
-        text = _to_text_file(resolved.target.display_path, raw)
-        self.result = _make_result(resolved.target.display_path, "deleted", text.text if text else "", "", 0)
+        text = as_text_file(resolved.target.display_path, raw)
+        self.result = make_result(resolved.target.display_path, "deleted", text.text if text else "", "", 0)
         self._temp_name = f".ostler-{os.urandom(8).hex()}.tmp"
 
     def apply(self) -> None:
@@ -223,33 +213,9 @@ def load(
         found = entry.stat()
         if found is not None and stat.S_ISLNK(found.st_mode):
             raise PathError("not_a_file", target.display_path, "this is a symlink; use a command to move or delete it")
-        fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
-        try:
+        with entry.open(READ_FLAGS) as fd:
             found = stat_regular(fd, target.display_path)
             return found, read_all(fd, target.display_path) if full or found.st_size <= MAX_TEXT_BYTES else None
-        finally:
-            os.close(fd)
-
-
-def _is_unchanged(read_version: ReadVersion, found: os.stat_result, version: str) -> bool:
-    """Compare versions if both are known, else the less reliable stat stamps."""
-    return (
-        read_version.version == version if read_version.version and version else read_version.stamp == stamp_of(found)
-    )
-
-
-def _make_result(display_path: str, operation: str, before: str, after: str, size: int) -> WriteResult:
-    from ostler.text.diff import unified_diff
-
-    change = unified_diff(before, after, display_path, max_lines=MAX_DIFF_LINES)
-    return WriteResult(display_path, operation, size, change.additions, change.deletions, change.text, change.truncated)  # type: ignore[arg-type]  # a valid operation
-
-
-def _to_text_file(display_path: str, raw: bytes | None) -> TextFile | None:
-    try:
-        return to_text_file(display_path, raw) if raw is not None else None
-    except PathError:
-        return None
 
 
 def _with_executable(mode: int, executable: bool | None) -> int:
@@ -260,11 +226,8 @@ def _with_executable(mode: int, executable: bool | None) -> int:
 
 
 def _chmod(entry: EntryHandle, mode: int) -> None:
-    fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
-    try:
+    with entry.open(READ_FLAGS) as fd:
         os.fchmod(fd, mode)
-    finally:
-        os.close(fd)
 
 
 def _is_directory(jail: Jail, relative: str) -> bool:

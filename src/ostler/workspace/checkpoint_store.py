@@ -5,7 +5,8 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Literal
+
+import msgspec
 
 from ostler.core.errors import UsageError
 from ostler.workspace.change_detector import changed_files
@@ -26,9 +27,6 @@ from ostler.workspace.paths import escape_path, relative_to_root
 from ostler.workspace.tree_scan import MAX_FILE_BYTES, TreeScanner
 from ostler.workspace.undo_executor import UndoExecutor, UndoStep, make_undo_steps
 from ostler.workspace.undo_types import (
-    ChangedPath,
-    Coverage,
-    TurnChanges,
     UncoveredPath,
     UndoableTurn,
     UndoPlan,
@@ -42,13 +40,12 @@ _NOT_SAVED = "it cannot be read, the store is full, or saving it took too long"
 _GIT_INTERNAL = "git's own data"
 
 
-class _OpenTurn:
+class _OpenTurn(msgspec.Struct):
     """What was there before a running turn: the paths that the file tools changed, and the scan if there is one."""
 
-    def __init__(self) -> None:
-        self.saved: SavedPaths = {}
-        self.scan: PackedTree | None = None
-        self.last_scan: PackedTree | None = None  # of the last `changed_files`
+    saved: SavedPaths = {}
+    scan: PackedTree | None = None
+    last_scan: PackedTree | None = None  # of the last `changed_files`
 
 
 class CheckpointStore:
@@ -86,18 +83,21 @@ class CheckpointStore:
         self._database.close()
         self._jail.close()
 
-    def begin(self, turn: str, is_stopped: Callable[[], bool], *, files_only: bool = False) -> Coverage:
-        """Open a turn and, unless only the file tools will change something, save the state of the workspace."""
+    def begin(self, turn: str, is_stopped: Callable[[], bool], *, files_only: bool = False) -> list[UncoveredPath]:
+        """Open a turn and, unless only the file tools will change something, save the state of the workspace.
+
+        Return the paths that are not covered.
+        """
         self._recover_after_crash(is_stopped)
         if turn not in self._open_turns:
             with self._transaction():
                 self._checkpoint_db.begin(turn)
             self._open_turns[turn] = _OpenTurn()
         if files_only:
-            return Coverage(0)
+            return []
         if not self.has_scan(turn):
             self._scan_for([turn], is_stopped)
-        return self._coverage()
+        return self._uncovered_paths()
 
     def save_before(self, paths: Sequence[str], is_stopped: Callable[[], bool]) -> list[UncoveredPath]:
         """Save paths that the file tools are about to change, for all turns without a scan. Return the uncovered ones.
@@ -172,11 +172,11 @@ class CheckpointStore:
         opened = self._open_turns.get(turn)
         return opened is not None and opened.scan is not None
 
-    def finish(self, turn: str, is_stopped: Callable[[], bool], *, idle: bool = False) -> TurnChanges:
-        """Save the state after the turn and return its changes. `idle`: nothing ran since the prescan, so reuse it."""
+    def finish(self, turn: str, is_stopped: Callable[[], bool], *, idle: bool = False) -> None:
+        """Save the state after the turn and its changes. `idle`: nothing ran since the prescan, so reuse it."""
         opened = self._open_turns.get(turn)
         if opened is None:
-            return TurnChanges(turn)
+            return
         prescan, self._prescanned = self._prescanned, None
         scanned: list[PathChange] = []
         if opened.scan is not None:
@@ -185,14 +185,10 @@ class CheckpointStore:
             self._save_scan(after)
             scanned = diff_trees(opened.scan, after)
         with self._transaction():
-            changes = self._with_saved(scanned, opened.saved, is_stopped)
-            self._checkpoint_db.finish(turn, changes)
+            self._checkpoint_db.finish(turn, self._with_saved(scanned, opened.saved, is_stopped))
         del self._open_turns[turn]
         self._remove_heartbeat(turn)
         self._prune()
-        return TurnChanges(
-            turn, tuple(ChangedPath(escape_path(change.path), _change_kind(change)) for change in changes)
-        )
 
     def _with_saved(
         self, scanned: list[PathChange], saved: SavedPaths, is_stopped: Callable[[], bool]
@@ -353,22 +349,20 @@ class CheckpointStore:
 
         return f"{self._store_dir}/living-{hashlib.sha256(turn.encode()).hexdigest()[:16]}"
 
-    def _coverage(self) -> Coverage:
+    def _uncovered_paths(self) -> list[UncoveredPath]:
         uncovered = [UncoveredPath(".git", _GIT_INTERNAL)] if os.path.lexists(f"{self._jail.root}/.git") else []
         excluded = {**self._too_large, **self._uncovered}.items()
         uncovered += [
             UncoveredPath(escape_path(path), reason) for path, reason in excluded if path not in self._ostler_paths
         ]
-        files = 0
         for folder, packed in (self._tree or {}).items():
-            count, unsaved = packed.coverage()
-            files += count
             uncovered += [
-                UncoveredPath(escape_path(folder + name), _not_saved_reason(entry)) for name, entry in unsaved.items()
+                UncoveredPath(escape_path(folder + name), _not_saved_reason(entry))
+                for name, entry in packed.unsaved_files().items()
             ]
         if len(uncovered) > MAX_UNCOVERED_SHOWN:
             uncovered[MAX_UNCOVERED_SHOWN:] = [UncoveredPath("…", f"and {len(uncovered) - MAX_UNCOVERED_SHOWN:,} more")]
-        return Coverage(files, tuple(uncovered))
+        return uncovered
 
     def _prune(self) -> None:
         turns = self._checkpoint_db.turns()
@@ -423,12 +417,6 @@ class CheckpointStore:
 
 def _not_saved_reason(entry: TreeEntry) -> str:
     return f"it is larger than {MAX_FILE_BYTES:,} bytes" if entry.size > MAX_FILE_BYTES else _NOT_SAVED
-
-
-def _change_kind(change: PathChange) -> Literal["created", "modified", "deleted"]:
-    if change.before is None:
-        return "created"
-    return "deleted" if change.after is None else "modified"
 
 
 def _is_alive(process: int) -> bool:

@@ -1,4 +1,4 @@
-"""Async API of undo: `begin` and `finish` frame a turn, `plan_undo` and `undo` revert it."""
+"""Async API of undo: `begin` and `finish` frame a turn, `plan` and `undo` revert it."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ostler.core.errors import OstlerError
 from ostler.workspace.paths import escape_path
 from ostler.workspace.rw_lock import run_in_thread
-from ostler.workspace.undo_types import Coverage, TurnChanges, UncoveredPath, UndoableTurn, UndoPlan, UndoResult
+from ostler.workspace.undo_types import UncoveredPath, UndoableTurn, UndoDirection, UndoPlan, UndoResult
 
 if TYPE_CHECKING:
     from ostler.workspace.checkpoint_store import CheckpointStore
@@ -25,7 +25,7 @@ MAX_STORE_BYTES = 2 * 1024 * 1024 * 1024
 class Checkpoints:
     """The checkpoints of one workspace, stored in a folder outside it. Blocking work runs in a thread, one at a time.
 
-    Await `begin` before the turn's first side effect. If no checkpoint can be taken, the returned coverage says why.
+    Await `begin` before the turn's first side effect. If no checkpoint can be taken, what it returns says why.
     """
 
     def __init__(self, root: str, store_dir: str, *, max_bytes: int = MAX_STORE_BYTES, ostler_dir: str = "") -> None:
@@ -40,8 +40,8 @@ class Checkpoints:
         self._prescan_stopped = threading.Event()
         self._turn_ending = asyncio.Event()
 
-    async def begin(self, turn_id: str, *, files_only: bool = False) -> Coverage:
-        """Take a checkpoint of the workspace. Return what it covers and which paths it does not.
+    async def begin(self, turn_id: str, *, files_only: bool = False) -> list[UncoveredPath]:
+        """Take a checkpoint of the workspace. Return the paths that it does not cover.
 
         With `files_only`, the workspace is not scanned: `save_before` saves each path before it changes. A turn that
         began so can begin again without `files_only`.
@@ -52,7 +52,7 @@ class Checkpoints:
                 lambda store: store.begin(turn_id, stopped.is_set, files_only=files_only), stopped
             )
         except OstlerError as error:
-            return Coverage(0, (UncoveredPath(".", self._reason(error)),))
+            return [UncoveredPath(".", self._reason(error))]
 
     async def save_before(self, paths: Sequence[str]) -> list[UncoveredPath]:
         """Save paths before the file tools change them, for the turns that were not scanned. Return uncovered ones."""
@@ -108,16 +108,14 @@ class Checkpoints:
         except OstlerError:
             return []
 
-    async def finish(self, turn_id: str) -> TurnChanges:
-        """Save and return the changes of a turn. Empty for a turn without a checkpoint."""
+    async def finish(self, turn_id: str) -> None:
+        """Save the changes of a turn, if it has a checkpoint."""
         stopped = threading.Event()
         prescan, self._prescan_task = self._prescan_task, None
         self._turn_ending.set()
         idle = prescan is not None and await prescan
-        try:
-            return await self._run_in_store(lambda store: store.finish(turn_id, stopped.is_set, idle=idle), stopped)
-        except OstlerError:
-            return TurnChanges(turn_id)
+        with suppress(OstlerError):
+            await self._run_in_store(lambda store: store.finish(turn_id, stopped.is_set, idle=idle), stopped)
 
     async def discard(self, turn_id: str) -> None:
         """Drop the checkpoint of a turn that changed nothing, so that later changes are not attributed to it."""
@@ -137,21 +135,13 @@ class Checkpoints:
         """Return the finished turns that changed files, oldest first."""
         return await self._run_in_store(lambda store: store.undoable_turns())
 
-    async def plan_undo(self, turn_id: str) -> UndoPlan:
-        """Return what undoing a turn would do."""
-        return await self._run_in_store(lambda store: store.plan(UndoPlan(turn_id, "undo")))
-
-    async def plan_redo(self, turn_id: str) -> UndoPlan:
-        """Return what redoing an undone turn would do."""
-        return await self._run_in_store(lambda store: store.plan(UndoPlan(turn_id, "redo")))
+    async def plan(self, turn_id: str, direction: UndoDirection) -> UndoPlan:
+        """Return what undoing a turn, or redoing an undone one, would do."""
+        return await self._run_in_store(lambda store: store.plan(UndoPlan(turn_id, direction)))
 
     async def undo(self, plan: UndoPlan) -> UndoResult:
         """Execute an undo or redo plan. Paths that changed since it was made are skipped and reported."""
         return await self._run_in_store(lambda store: store.execute(plan))
-
-    async def redo(self, plan: UndoPlan) -> UndoResult:
-        """Execute a redo plan; same as `undo`."""
-        return await self.undo(plan)
 
     def close(self) -> None:
         """Close the store."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ostler.workspace.content_store import LARGE_CONTENT_BYTES, ContentStore
 from ostler.workspace.file_reading import READ_FLAGS, read_up_to
-from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
+from ostler.workspace.jail import DIRECTORY_FLAGS, Jail, closing_fd
 from ostler.workspace.packed_folder import FolderEntries, TreeEntry
 from ostler.workspace.tree_scan import MAX_FILE_BYTES
 from ostler.workspace.unchanged_folders import ScanStopped
@@ -74,10 +74,8 @@ class ContentCapture:
             return None
         except OSError:
             return scanned
-        try:
+        with closing_fd(fd):
             return self._capture_file(fd, scanned)
-        finally:
-            os.close(fd)
 
     def _capture_file(self, fd: int, scanned: TreeEntry) -> TreeEntry | None:
         """Return the entry of an open file. If it keeps changing, the content read last is used."""

@@ -13,6 +13,7 @@ import msgspec
 
 from ostler.processes.placeholders import entry_is_placeholder
 from ostler.workspace.gitignore import IgnoreRules
+from ostler.workspace.jail import closing_fd
 
 MAX_PATHS = 500_000
 STALE_SECONDS = 10.0
@@ -127,7 +128,7 @@ def _walk_paths(root: str) -> Iterator[_IndexedPath]:
             folder = os.open(os.path.join(root, prefix), _OPEN_FLAGS)
         except OSError:
             continue
-        try:
+        with closing_fd(folder):
             rules = parent_rules.for_subfolder(folder, prefix)
             for name, is_folder in _list_folder(folder):
                 path = f"{prefix}{name}{'/' * is_folder}"
@@ -135,8 +136,6 @@ def _walk_paths(root: str) -> Iterator[_IndexedPath]:
                 yield _IndexedPath(path, path.lower(), ignored)
                 if is_folder and not ignored:
                     waiting.append((path, rules))
-        finally:
-            os.close(folder)
 
 
 def _list_folder(folder: int) -> list[tuple[str, bool]]:
@@ -149,7 +148,7 @@ def _list_folder(folder: int) -> list[tuple[str, bool]]:
         )
 
 
-def list_matching_paths(root: str, prefix: str, limit: int = DEFAULT_LIMIT) -> list[str]:
+def list_matching_paths(root: str, prefix: str) -> list[str]:
     """Complete a path outside the workspace, such as `~/x`, `/etc/ho` or `../a`; folders come first."""
     head, _, start = prefix.rpartition("/")
     folder = os.path.join(root, os.path.expanduser(f"{head}/"))
@@ -161,4 +160,4 @@ def list_matching_paths(root: str, prefix: str, limit: int = DEFAULT_LIMIT) -> l
     lower = start.lower()
     matches = [(is_file, name) for is_file, name in entries if name.lower().startswith(lower)]
     matches = [(is_file, name) for is_file, name in matches if start or not name.startswith(".")]
-    return [f"{head}/{name}{'' if is_file else '/'}" for is_file, name in sorted(matches)[:limit]]
+    return [f"{head}/{name}{'' if is_file else '/'}" for is_file, name in sorted(matches)[:DEFAULT_LIMIT]]

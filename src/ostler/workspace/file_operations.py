@@ -1,4 +1,4 @@
-"""Creates directories, deletes, renames and appends."""
+"""Creates directories, deletes and renames files, and appends to them."""
 
 import errno
 import os
@@ -22,44 +22,30 @@ def make_directory(jail: Jail, relative: str) -> bool:
 
 
 def delete(jail: Jail, tracker: ReadTracker, target: WriteTarget) -> None:
-    """Delete a file, a symlink (not its target) or an empty directory."""
+    """Delete a file."""
     with jail.open_entry(target.relative) as entry:
-        found = entry.stat()
-        if found is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        if stat.S_ISDIR(found.st_mode):
-            os.rmdir(entry.name, dir_fd=entry.directory_fd)
-        else:
-            os.unlink(entry.name, dir_fd=entry.directory_fd)
+        os.unlink(entry.name, dir_fd=entry.directory_fd)
     tracker.forget(target.real_path)
 
 
 def rename(jail: Jail, tracker: ReadTracker, old: WriteTarget, new: WriteTarget) -> None:
-    """Rename a file, symlink or directory. Raises `PathError` if the new path exists."""
-    with jail.open_entry(old.relative) as source, jail.open_entry(new.relative, create=True) as destination:
-        found = source.stat()
-        if found is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        with atomic_write.directory_lock(destination.directory_fd):
-            if destination.stat() is not None:
-                raise PathError("already_exists", new.display_path, "it already exists")
-            try:
-                os.rename(
-                    source.name, destination.name, src_dir_fd=source.directory_fd, dst_dir_fd=destination.directory_fd
-                )
-            except OSError as error:
-                if error.errno != errno.EXDEV:
-                    raise
-                raise PathError("io_error", new.display_path, "the new path is on another file system") from None
+    """Rename a file. Raises `PathError` if the new path exists."""
+    with (
+        jail.open_entry(old.relative) as source,
+        jail.open_entry(new.relative, create=True) as destination,
+        atomic_write.directory_lock(destination.directory_fd),
+    ):
+        if destination.stat() is not None:
+            raise PathError("already_exists", new.display_path, "it already exists")
+        try:
+            os.rename(
+                source.name, destination.name, src_dir_fd=source.directory_fd, dst_dir_fd=destination.directory_fd
+            )
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            raise PathError("io_error", new.display_path, "the new path is on another file system") from None
     tracker.rename(old.real_path, new.real_path)
-
-
-def paths_below(folder: str) -> list[str]:
-    """Return the paths of everything below a directory, relative to it and with a leading slash."""
-    found: list[str] = []
-    for parent, folders, names in os.walk(folder):
-        found += [f"{parent.removeprefix(folder)}/{name}" for name in (*folders, *names)]
-    return found
 
 
 def append(jail: Jail, tracker: ReadTracker, target: WriteTarget, data: bytes) -> int:

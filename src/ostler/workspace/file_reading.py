@@ -35,20 +35,19 @@ def read_up_to(fd: int, limit: int) -> bytes:
     return b"".join(chunks) if len(chunks) != 1 else chunks[0]
 
 
-def read_all(fd: int, path: str, limit: int = MAX_TEXT_BYTES) -> bytes:
-    """Return all bytes of an open regular file. Raises `PathError` if it is larger than `limit`."""
-    found = stat_regular(fd, path)
-    size = found.st_size
-    if size <= limit:
+def read_all(fd: int, path: str) -> bytes:
+    """Return all bytes of an open regular file. Raises `PathError` if it is larger than `MAX_TEXT_BYTES`."""
+    size = stat_regular(fd, path).st_size
+    if size <= MAX_TEXT_BYTES:
         try:
-            raw = read_up_to(fd, limit + 1)
+            raw = read_up_to(fd, MAX_TEXT_BYTES + 1)
         except OSError as error:
             raise path_error(error, path) from None
-        if len(raw) <= limit:
+        if len(raw) <= MAX_TEXT_BYTES:
             return raw
         size = len(raw)
     hint = "search it, or read a part of it with a command"
-    raise PathError("too_large", path, f"it has at least {size:,} bytes; the limit is {limit:,}", hint=hint)
+    raise PathError("too_large", path, f"it has at least {size:,} bytes; the limit is {MAX_TEXT_BYTES:,}", hint=hint)
 
 
 def version_of(raw: bytes) -> str:

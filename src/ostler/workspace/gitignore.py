@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ostler.workspace.file_reading import READ_FLAGS, read_up_to
+from ostler.workspace.jail import DIRECTORY_FLAGS, EntryHandle, Jail, closing_fd
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -72,6 +73,25 @@ class IgnoreRules:
         return lines.count("\n") >= len(names) or file.may_match(_replace_invalid(lines))
 
 
+class FolderRules:
+    """The ignore rules of the folders below a root, each read once; folders are "" or end with a slash."""
+
+    def __init__(self, jail: Jail) -> None:
+        self._jail = jail
+        self._rules: dict[str, IgnoreRules] = {}
+
+    def of(self, folder: str) -> IgnoreRules:
+        """Return the rules of a folder, including those from its parents."""
+        if folder not in self._rules:
+            above = self.of(folder[: folder.rfind("/", 0, -1) + 1]) if folder else IgnoreRules()
+            try:
+                with closing_fd(self._jail.open_without_links(folder or ".", DIRECTORY_FLAGS)) as fd:
+                    self._rules[folder] = above.for_subfolder(fd, folder)
+            except OSError:
+                return above
+        return self._rules[folder]
+
+
 def _replace_invalid(path: str) -> str:
     """Replace bytes that are not valid UTF-8, because the rules cannot match them."""
     return path if path.isascii() else path.encode("utf-8", "replace").decode()
@@ -79,18 +99,13 @@ def _replace_invalid(path: str) -> str:
 
 def _read_lines(directory: int) -> list[str]:
     try:
-        fd = os.open(GITIGNORE, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        with EntryHandle(directory, GITIGNORE, GITIGNORE).open(READ_FLAGS) as fd:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return []
+            lines = read_up_to(fd, _MAX_FILE_BYTES).decode("utf-8", "replace").splitlines()
+            return [line for line in lines if line.strip() and line[0] != "#"]
     except OSError:
         return []
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return []
-        lines = read_up_to(fd, _MAX_FILE_BYTES).decode("utf-8", "replace").splitlines()
-        return [line for line in lines if line.strip() and line[0] != "#"]
-    except OSError:
-        return []
-    finally:
-        os.close(fd)
 
 
 def _compile(lines: list[str]) -> "GitIgnoreSpec":

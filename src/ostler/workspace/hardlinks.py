@@ -2,7 +2,7 @@
 
 import os
 
-from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
+from ostler.workspace.jail import DIRECTORY_FLAGS, Jail, closing_fd
 
 MAX_ENTRIES = 200_000
 
@@ -18,16 +18,13 @@ def all_links_inside(jail: Jail, found: os.stat_result) -> bool:
             fd = jail.open(folder, DIRECTORY_FLAGS | os.O_NOFOLLOW)
         except OSError:
             continue
-        try:
-            with os.scandir(fd) as entries:
-                for entry in entries:
-                    left -= 1
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(f"{folder}/{entry.name}")
-                    elif entry.inode() == found.st_ino and _is_same_file(entry, found, fd):
-                        missing -= 1
-        finally:
-            os.close(fd)
+        with closing_fd(fd), os.scandir(fd) as entries:
+            for entry in entries:
+                left -= 1
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(f"{folder}/{entry.name}")
+                elif entry.inode() == found.st_ino and _is_same_file(entry, found, fd):
+                    missing -= 1
         if not missing:
             return True
     return False

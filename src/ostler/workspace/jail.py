@@ -3,7 +3,8 @@
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
 
 from ostler.core.errors import UsageError
@@ -13,6 +14,15 @@ from ostler.workspace.paths import relative_to_root, split_path
 
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY
 _MAX_ATTEMPTS = 8
+
+
+@contextmanager
+def closing_fd(fd: int) -> Iterator[int]:
+    """Close a descriptor at the end of the block."""
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 class EntryHandle:
@@ -30,6 +40,10 @@ class EntryHandle:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         os.close(self.directory_fd)
+
+    def open(self, flags: int) -> AbstractContextManager[int]:
+        """Open the entry, which must not be a symlink, until the end of the block."""
+        return closing_fd(os.open(self.name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.directory_fd))
 
     def stat(self) -> os.stat_result | None:
         """Return the stat result without following symlinks, or None if the entry does not exist."""

@@ -62,10 +62,6 @@ class LocalWorkspace:
         """Close the root directory."""
         self._access.close()
 
-    def shared(self) -> AbstractAsyncContextManager[None]:
-        """Hold the read lock, so that several reads form one operation."""
-        return self._lock.reading()
-
     def exclusive(self) -> AbstractAsyncContextManager[None]:
         """Hold the write lock, so that reads and writes form one operation."""
         return self._lock.writing()
@@ -95,7 +91,7 @@ class LocalWorkspace:
         real_path, display_path, _ = self._access.locate(path)
         file, current = await self._load(path, real_path, display_path)
         last = self._read_tracker.get(real_path)
-        if last is not None and (last.version != current.version if last.version else last.stamp != current.stamp):
+        if last is not None and not last.is_same(current.version, current.stamp):
             raise self._read_tracker.stale_error(real_path, file.path, file, file.size)
         return file
 
@@ -124,16 +120,13 @@ class LocalWorkspace:
                 )
         if len(raw) >= found.st_size:
             self._read_tracker.record(
-                self._real_path(path), ReadVersion(version_of(raw), "", len(raw), stamp_of(found))
+                self._access.locate(path)[0], ReadVersion(version_of(raw), "", len(raw), stamp_of(found))
             )
         return raw
 
-    async def write_text(self, path: str, text: str, *, base_version: str | None = None) -> WriteResult:
-        """Replace a file atomically, keeping its encoding.
-
-        Raises if it changed since it was last read here, or is not of version `base_version` if given.
-        """
-        target = self._target(path, base_version)
+    async def write_text(self, path: str, text: str) -> WriteResult:
+        """Replace a file atomically, keeping its encoding. Raises if it changed since it was last read here."""
+        target = self._target(path)
         work = partial(save, self._access.jail, self._read_tracker, target, text)
         return await self._run_exclusive(path, work, [target.real_path])
 
@@ -156,20 +149,6 @@ class LocalWorkspace:
         """Create a directory and its parents. Return False if it existed."""
         work = partial(file_operations.make_directory, self._access.jail, self._access.relative_path(path))
         return await self._run_exclusive(path, work, [self._access.locate(path)[0]])
-
-    async def delete(self, path: str) -> None:
-        """Delete a file, a symlink (not its target) or an empty directory."""
-        target = self._entry_target(path)
-        work = partial(file_operations.delete, self._access.jail, self._read_tracker, target)
-        await self._run_exclusive(path, work, [target.real_path])
-
-    async def rename(self, path: str, new_path: str) -> None:
-        """Rename a file, symlink or directory. Raises if `new_path` exists."""
-        old, new = self._entry_target(path), self._entry_target(new_path)
-        work = partial(file_operations.rename, self._access.jail, self._read_tracker, old, new)
-        below = file_operations.paths_below(old.real_path)
-        moved = [real_path + name for name in below for real_path in (old.real_path, new.real_path)]
-        await self._run_exclusive(path, work, [old.real_path, new.real_path, *moved])
 
     async def stat(self, path: str) -> PathStat:
         """Return the metadata of a path."""
@@ -203,16 +182,12 @@ class LocalWorkspace:
             raise ToolError("commands are not supported in this workspace", code="no_shell")
         return await self._run(request)
 
-    def _real_path(self, path: str) -> str:
-        """Return the path with all symlinks resolved, the key of the read tracker."""
-        return self._access.real_path(self._access.unescape(path))
-
-    def _target(self, path: str, base_version: str | None = None) -> WriteTarget:
+    def _target(self, path: str) -> WriteTarget:
         relative = self._access.relative_path(path)
         real_path, display_path, inside = self._access.locate(path)
         if not inside:
             raise outside_error(path)
-        return WriteTarget(display_path, real_path, relative, base_version)
+        return WriteTarget(display_path, real_path, relative)
 
     def _resolve_change(self, change: FileChange) -> "ResolvedChange":
         from ostler.workspace.change_steps import ResolvedChange

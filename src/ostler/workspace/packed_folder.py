@@ -57,13 +57,10 @@ class PackedFolder(msgspec.Struct, frozen=True):
         """The number of files in `stamps`."""
         return max(0, len(self.stamps) // 16 - 1)
 
-    def coverage(self) -> tuple[int, FolderEntries]:
-        """Return the number of saved files, and the others."""
-        if self.stamps:
-            return self.stamped_files, {}
-        files = {name: entry for name, entry in self.unpack().items() if not entry.is_directory}
-        unsaved = {name: entry for name, entry in files.items() if not entry.content}
-        return len(files) - len(unsaved), unsaved
+    def unsaved_files(self) -> FolderEntries:
+        """Return the files whose content was not saved."""
+        entries = {} if self.stamps else self.unpack()
+        return {name: entry for name, entry in entries.items() if not entry.is_directory and not entry.content}
 
     def _names(self) -> list[str]:
         return os.fsdecode(self.names).split("\0") if self.names else []

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from ostler.core.protocols import ResolvedPath
 from ostler.processes.placeholders import is_placeholder
 from ostler.workspace.file_reading import READ_FLAGS
-from ostler.workspace.jail import Jail
+from ostler.workspace.jail import Jail, closing_fd
 from ostler.workspace.path_errors import outside_error, path_error
 from ostler.workspace.paths import check_path, escape_path, name_existing_tilde, resolve_path, split_path, unescape_path
 
@@ -98,11 +98,9 @@ class PathAccess:
     def open_for_reading(self, path: str, flags: int = READ_FLAGS) -> Iterator[int]:
         """Open a path for reading and yield its descriptor."""
         with path_errors(path):
-            fd = self._open(self.unescape(path), flags)
-        try:
+            opened = self._open(self.unescape(path), flags)
+        with closing_fd(opened) as fd:
             yield fd
-        finally:
-            os.close(fd)
 
     def _open(self, path: str, flags: int) -> int:
         real, root = self.real_path(path), self.jail.root.rstrip("/")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ostler.processes.placeholders import is_placeholder
 from ostler.workspace.checkpoint_db import PathChange, is_same_state
 from ostler.workspace.content_capture import ContentCapture
-from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
+from ostler.workspace.jail import DIRECTORY_FLAGS, EntryHandle, Jail, closing_fd
 from ostler.workspace.packed_folder import PIPE, TreeEntry
 from ostler.workspace.paths import split_path
 
@@ -58,12 +58,8 @@ class PathCapture:
             fd = self._jail.open_without_links(parent, DIRECTORY_FLAGS)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        try:
-            return None if is_placeholder(name, fd) else os.stat(name, dir_fd=fd, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-        finally:
-            os.close(fd)
+        with closing_fd(fd):
+            return None if is_placeholder(name, fd) else EntryHandle(fd, name, path).stat()
 
     def _read_content(self, folder: str, name: str, found: os.stat_result) -> TreeEntry | None:
         entries = {name: TreeEntry(found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode, b"")}

@@ -20,6 +20,10 @@ class ReadVersion(msgspec.Struct, frozen=True):
     size: int = 0
     stamp: tuple[int, int, int] = (0, 0, 0)
 
+    def is_same(self, version: str, stamp: tuple[int, int, int]) -> bool:
+        """Compare versions if both are known, else the less reliable stamps."""
+        return self.version == version if self.version and version else self.stamp == stamp
+
 
 def stamp_of(found: os.stat_result) -> tuple[int, int, int]:
     """Return inode, size and modification time; they change when a file is written or replaced."""
@@ -50,10 +54,9 @@ class ReadTracker:
         self._texts.pop(real_path, None)
 
     def rename(self, old: str, new: str) -> None:
-        """Move the entries of a renamed file or directory to the new path."""
-        for path in [path for path in self._versions if path == old or path.startswith(f"{old}/")]:
-            version = self._versions.pop(path)
-            self.record(new + path[len(old) :], version, self._texts.pop(path, ""))
+        """Move the entries of a renamed file to the new path."""
+        if old in self._versions:
+            self.record(new, self._versions.pop(old), self._texts.pop(old, ""))
 
     def stale_error(self, real_path: str, path: str, current: TextFile | None, size: int) -> PathError:
         """Return the error for a file that was never read here or changed since it was last read."""

@@ -2,21 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
-from typing import Literal, TypeVar
+from typing import TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 
 
-class _LockScope:
+class _LockScope(msgspec.Struct):
     """Marks the current context as a holder of the lock until the block ends, also for tasks started in it."""
 
-    __slots__ = ("is_active", "is_writer")
-
-    def __init__(self, is_writer: bool) -> None:
-        self.is_active = True
-        self.is_writer = is_writer
+    is_writer: bool
+    is_active: bool = True
 
 
 class ReadWriteLock:
@@ -28,21 +27,16 @@ class ReadWriteLock:
         self._writing = False
         self._queue: list[tuple[asyncio.Future[None], bool]] = []
 
-    @asynccontextmanager
-    async def reading(self) -> AsyncIterator[None]:
+    def reading(self) -> AbstractAsyncContextManager[None]:
         """Hold the lock together with other readers."""
-        async with self._locked("read"):
-            yield
+        return self._locked(writes=False)
 
-    @asynccontextmanager
-    async def writing(self) -> AsyncIterator[None]:
+    def writing(self) -> AbstractAsyncContextManager[None]:
         """Hold the lock exclusively."""
-        async with self._locked("write"):
-            yield
+        return self._locked(writes=True)
 
     @asynccontextmanager
-    async def _locked(self, mode: Literal["read", "write"]) -> AsyncIterator[None]:
-        writes = mode == "write"
+    async def _locked(self, *, writes: bool) -> AsyncIterator[None]:
         outer = self._current_hold.get()
         if outer is not None and outer.is_active:
             if writes and not outer.is_writer:

@@ -10,7 +10,7 @@ from ostler.settings.home import require_home
 from ostler.workspace.change_detector import ChangeDetector
 from ostler.workspace.checkpoints import Checkpoints
 from ostler.workspace.undo_gaps import ReportedGaps
-from ostler.workspace.undo_types import UndoPlan
+from ostler.workspace.undo_types import UndoDirection, UndoPlan
 
 SessionUndo: TypeAlias = "WorkspaceUndo | ChangeDetector"
 
@@ -33,8 +33,8 @@ class WorkspaceUndo:
         """`files_only` is not enough while a background command may change files."""
         self._turn_id = turn_id
         files_only = files_only and not self._is_busy()
-        coverage = await self._checkpoints.begin(turn_id, files_only=files_only)
-        gaps = [f"{gap.path} ({gap.reason})" for gap in coverage.uncovered]
+        uncovered = await self._checkpoints.begin(turn_id, files_only=files_only)
+        gaps = [f"{gap.path} ({gap.reason})" for gap in uncovered]
         if not files_only:
             self._gaps = gaps
         return self._reported_gaps.unreported(gaps)
@@ -76,18 +76,20 @@ def open_checkpoints(root: Path, folder: Path) -> Checkpoints:
     return Checkpoints(str(root), str(folder / "checkpoints"), ostler_dir=str(require_home(os.environ)))
 
 
-async def make_plan(checkpoints: Checkpoints, direction: str, turn: str = "", session_id: str = "") -> UndoPlan:
+async def make_plan(
+    checkpoints: Checkpoints, direction: UndoDirection, turn: str = "", session_id: str = ""
+) -> UndoPlan:
     """Return the plan of the named turn, or of the session's newest turn to undo or its oldest undone turn to redo.
 
     Without a session, the turns of all sessions are considered. A turn whose files all changed since is not skipped:
     its plan has the conflicts. Raises `UsageError` if there is no such turn.
     """
     if turn:
-        return await _plan(checkpoints, direction, turn)
+        return await checkpoints.plan(turn, direction)
     other_turn = ""
     turns, undone = await checkpoints.turns(), await checkpoints.undone_turns()
     for candidate in reversed(turns) if direction == "undo" else [turn for turn in turns if turn in undone]:
-        plan = await _plan(checkpoints, direction, candidate)
+        plan = await checkpoints.plan(candidate, direction)
         has_conflicts = (plan.conflicts or plan.uncovered) and not (direction == "undo" and candidate in undone)
         if not (plan.restore or plan.delete or has_conflicts):
             continue
@@ -97,23 +99,21 @@ async def make_plan(checkpoints: Checkpoints, direction: str, turn: str = "", se
     raise _nothing_to_do(direction, session_id if turns else "", other_turn)
 
 
-async def _plan(checkpoints: Checkpoints, direction: str, turn: str) -> UndoPlan:
-    return await (checkpoints.plan_undo if direction == "undo" else checkpoints.plan_redo)(turn)
-
-
 def session_of(turn: str) -> str:
     """Return the id of the session of a turn with a checkpoint."""
     return turn.partition("/")[0]
 
 
-def _nothing_to_do(direction: str, session_id: str, other_turn: str) -> UsageError:
+def _nothing_to_do(direction: UndoDirection, session_id: str, other_turn: str) -> UsageError:
     """Return the error; another session's turn must be named, because the user may not think of that session."""
     place = f"session {session_id}" if session_id else "this workspace"
     hint = f"the last turn of another session: `ostler {direction} {other_turn}`" if other_turn else ""
     return UsageError(f"nothing to {direction} in {place}", hint=hint)
 
 
-async def apply_undo(checkpoints: Checkpoints, direction: str, turns: Sequence[str], session_id: str = "") -> list[str]:
+async def apply_undo(
+    checkpoints: Checkpoints, direction: UndoDirection, turns: Sequence[str], session_id: str = ""
+) -> list[str]:
     """Undo or redo turns in the given order, or else the last one, and return a line for each path."""
     known = set(await checkpoints.turns()) if turns else set()
     lines: list[str] = []

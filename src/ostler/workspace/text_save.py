@@ -2,13 +2,13 @@
 
 import errno
 import os
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ostler.core.errors import PathError
-from ostler.core.protocols import WriteResult
+from ostler.core.protocols import TextFile, WriteResult
 from ostler.processes.placeholders import remove_placeholder
 from ostler.workspace import atomic_write
-from ostler.workspace.encodings import decode
+from ostler.workspace.encodings import TextEncoding, decode
 from ostler.workspace.file_reading import (
     MAX_TEXT_BYTES,
     READ_FLAGS,
@@ -24,20 +24,16 @@ from ostler.workspace.newlines import detect_newline, with_newline
 from ostler.workspace.read_tracker import ReadTracker, ReadVersion, stamp_of
 from ostler.workspace.reencode import encode_new, reencode
 
-MAX_DIFF_LINES = 20_000  # more than any display shows
+_MAX_DIFF_LINES = 20_000  # more than any display shows
 _OVERWRITE_ERRNOS = (errno.EACCES, errno.EPERM, errno.EBUSY)
 
 
-class WriteTarget:
-    """The target of a write: the path to display, the resolved path, and the version it is based on, if known."""
+class WriteTarget(NamedTuple):
+    """The target of a write: the path to display, the resolved path, and the resolved path relative to the root."""
 
-    __slots__ = ("base_version", "display_path", "real_path", "relative")
-
-    def __init__(self, display_path: str, real_path: str, relative: str, base_version: str | None = None) -> None:
-        self.display_path = display_path
-        self.real_path = real_path
-        self.relative = relative
-        self.base_version = base_version
+    display_path: str
+    real_path: str
+    relative: str
 
 
 def save(jail: Jail, tracker: ReadTracker, target: WriteTarget, text: str) -> WriteResult:
@@ -45,31 +41,22 @@ def save(jail: Jail, tracker: ReadTracker, target: WriteTarget, text: str) -> Wr
     with jail.open_target(target.relative, create=True) as entry:
         remove_placeholder(entry.name, entry.directory_fd)
         try:
-            fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
+            with entry.open(READ_FLAGS) as fd:
+                found = stat_regular(fd, target.display_path)
+                raw = read_all(fd, target.display_path)
         except FileNotFoundError:
             return _create(entry, tracker, target, text)
-        try:
-            found = stat_regular(fd, target.display_path)
-            raw = read_all(fd, target.display_path)
-        finally:
-            os.close(fd)
         return _update(jail, entry, tracker, target, text, raw, found)
 
 
 def _create(entry: EntryHandle, tracker: ReadTracker, target: WriteTarget, text: str) -> WriteResult:
-    if target.base_version is not None:
-        raise PathError(
-            "changed_on_disk",
-            target.display_path,
-            "it was deleted since it was read",
-            hint="ask before creating it again",
-        )
     data = check_size(target, encode_new(target.display_path, text))
     try:
         atomic_write.create(entry, data)
     except atomic_write.ConcurrentChangeError:
         raise _stale_error(entry, tracker, target) from None
-    return _record_result(entry, tracker, target, "created", "", text, data)
+    record_written(entry, tracker, target, data, TextEncoding())
+    return make_result(target.display_path, "created", "", text, len(data))
 
 
 def _update(
@@ -88,15 +75,14 @@ def _update(
     if data == raw:
         tracker.record(target.real_path, ReadVersion(version_of(raw), text_encoding.encoding, len(raw)), before)
         return WriteResult(target.display_path, "unchanged", len(raw), 0, 0, "")
-    if version_of(raw) != (target.base_version or (last.version if last else "")):
+    if version_of(raw) != (last.version if last else ""):
         raise _stale_error(entry, tracker, target)
     try:
         write_bytes(jail, entry, check_size(target, data), raw, found)
     except atomic_write.ConcurrentChangeError:
         raise _stale_error(entry, tracker, target) from None
-    return _record_result(
-        entry, tracker, target, "updated", before, decode(data, text_encoding), data, text_encoding.encoding
-    )
+    after = record_written(entry, tracker, target, data, text_encoding)
+    return make_result(target.display_path, "updated", before, after, len(data))
 
 
 def write_bytes(jail: Jail, entry: EntryHandle, data: bytes, raw: bytes, found: os.stat_result) -> None:
@@ -124,29 +110,32 @@ def check_size(target: WriteTarget, data: bytes) -> bytes:
 
 def _stale_error(entry: EntryHandle, tracker: ReadTracker, target: WriteTarget) -> PathError:
     raw = atomic_write.read_current(entry) or b""
+    return tracker.stale_error(target.real_path, target.display_path, as_text_file(target.display_path, raw), len(raw))
+
+
+def as_text_file(display_path: str, raw: bytes | None) -> TextFile | None:
+    """Decode the bytes of a file. Return None if it is binary or was not read."""
     try:
-        current = to_text_file(target.display_path, raw)
+        return to_text_file(display_path, raw) if raw is not None else None
     except PathError:
-        current = None
-    return tracker.stale_error(target.real_path, target.display_path, current, len(raw))
+        return None
 
 
-def _record_result(
-    entry: EntryHandle,
-    tracker: ReadTracker,
-    target: WriteTarget,
-    operation: Literal["created", "updated"],
-    before: str,
-    after: str,
-    data: bytes,
-    encoding: str = "utf-8",
+def record_written(
+    entry: EntryHandle, tracker: ReadTracker, target: WriteTarget, data: bytes, text_encoding: TextEncoding
+) -> str:
+    """Record the written bytes as the version that was last read, and return them as text."""
+    found, text = entry.stat(), decode(data, text_encoding)
+    stamp = stamp_of(found) if found else (0, 0, 0)
+    tracker.record(target.real_path, ReadVersion(version_of(data), text_encoding.encoding, len(data), stamp), text)
+    return text
+
+
+def make_result(
+    display_path: str, operation: Literal["created", "updated", "deleted"], before: str, after: str, size: int
 ) -> WriteResult:
+    """Return the result of a change from one text to another."""
     from ostler.text.diff import unified_diff
 
-    found = entry.stat()
-    stamp = stamp_of(found) if found else (0, 0, 0)
-    tracker.record(target.real_path, ReadVersion(version_of(data), encoding, len(data), stamp), after)
-    change = unified_diff(before, after, target.display_path, max_lines=MAX_DIFF_LINES)
-    return WriteResult(
-        target.display_path, operation, len(data), change.additions, change.deletions, change.text, change.truncated
-    )
+    change = unified_diff(before, after, display_path, max_lines=_MAX_DIFF_LINES)
+    return WriteResult(display_path, operation, size, change.additions, change.deletions, change.text, change.truncated)

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from ostler.processes.placeholders import is_placeholder
 from ostler.processes.startup_files import STARTUP_FILES
-from ostler.workspace.gitignore import IgnoreRules
-from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
+from ostler.workspace.gitignore import FolderRules
+from ostler.workspace.jail import DIRECTORY_FLAGS, Jail, closing_fd
 from ostler.workspace.packed_folder import EXCLUDED, PIPE, FolderEntries, PackedTree, TreeEntry, entries_of, pack
 from ostler.workspace.unchanged_folders import ScanStopped, UnchangedFolders
 
@@ -34,7 +34,7 @@ class TreeScanner:
         self._is_stopped = is_stopped
         self._unchanged: set[str] = set()
         self._unchanged_folders = UnchangedFolders(previous, is_stopped)
-        self._ignore_rules: dict[str, IgnoreRules] = {}
+        self._ignore_rules = FolderRules(jail)
         self._device = 0
         self._files_left = MAX_FILES
         self.too_large = too_large
@@ -54,8 +54,7 @@ class TreeScanner:
         `tree` has the previous object for each unchanged folder. The entries of new files in `unread` folders have no
         content yet.
         """
-        fd = self._jail.open(".", DIRECTORY_FLAGS)
-        try:
+        with closing_fd(self._jail.open(".", DIRECTORY_FLAGS)) as fd:
             found = os.fstat(fd)
             self._device = found.st_dev
             self._unchanged = self._unchanged_folders.find(fd)
@@ -63,8 +62,6 @@ class TreeScanner:
                 self._keep("")
             else:
                 self._visit(fd, "", found.st_mode, 0)
-        finally:
-            os.close(fd)
         self.too_large = {path: reason for path, reason in self.too_large.items() if self._is_in_tree(path)}
 
     def set_folder(self, folder: str, entries: FolderEntries, mode: int) -> None:
@@ -109,7 +106,7 @@ class TreeScanner:
                 elif name == ".git" or (name in STARTUP_FILES and is_placeholder(name, fd)):
                     continue
                 elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
-                    new_entries[name] = _entry_without_content(found)
+                    new_entries[name] = TreeEntry(found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode, b"")
                     self.unread_files += 1
                     self.unread_bytes += found.st_size if found.st_size <= MAX_FILE_BYTES else 0
         if self.unread_files > already_unread:
@@ -159,7 +156,7 @@ class TreeScanner:
         path = folder + name
         if path in self.too_large or f"{path}/" in self._previous:
             return self.too_large.get(path, "")
-        if name not in _TOO_LARGE_NAMES and not self._rules_for(folder).is_ignored(path, is_directory=True):
+        if name not in _TOO_LARGE_NAMES and not self._ignore_rules.of(folder).is_ignored(path, is_directory=True):
             return ""
         files, size = _measure_folder(fd)
         if files <= TOO_LARGE_FILES and size <= TOO_LARGE_BYTES:
@@ -168,27 +165,9 @@ class TreeScanner:
         self.too_large[path] = f"git ignores it, and it has {amount}"
         return self.too_large[path]
 
-    def _rules_for(self, folder: str) -> IgnoreRules:
-        rules = self._ignore_rules.get(folder)
-        if rules is None:
-            parent_rules = self._rules_for(folder[: folder.rfind("/", 0, -1) + 1]) if folder else IgnoreRules()
-            try:
-                fd = self._jail.open_without_links(folder or ".", DIRECTORY_FLAGS)
-            except OSError:
-                return parent_rules
-            try:
-                rules = self._ignore_rules[folder] = parent_rules.for_subfolder(fd, folder)
-            finally:
-                os.close(fd)
-        return rules
-
     def _is_in_tree(self, path: str) -> bool:
         start = path.rfind("/") + 1
         return path[start:] in entries_of(self.tree.get(path[:start]))
-
-
-def _entry_without_content(found: os.stat_result) -> TreeEntry:
-    return TreeEntry(found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode, b"")
 
 
 def _measure_folder(fd: int) -> tuple[int, int]:

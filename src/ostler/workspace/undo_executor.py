@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import msgspec
 
@@ -11,11 +12,11 @@ from ostler.workspace.checkpoint_db import CONFLICT, PathChange, is_same_state
 from ostler.workspace.content_store import ContentMissing, ContentStore, digest_of
 from ostler.workspace.file_reading import READ_FLAGS, read_up_to
 from ostler.workspace.hardlinks import all_links_inside
-from ostler.workspace.jail import DIRECTORY_FLAGS, EntryHandle, Jail
+from ostler.workspace.jail import DIRECTORY_FLAGS, EntryHandle, Jail, closing_fd
 from ostler.workspace.packed_folder import PIPE, TreeEntry
 from ostler.workspace.paths import escape_path, split_path
 from ostler.workspace.tree_scan import MAX_FILE_BYTES
-from ostler.workspace.undo_types import UncoveredPath, UndoPlan, UndoResult
+from ostler.workspace.undo_types import UncoveredPath, UndoDirection, UndoPlan, UndoResult
 
 StepAction = Callable[["UndoStep"], str]
 
@@ -37,7 +38,7 @@ class UndoStep(msgspec.Struct, frozen=True):
         return self.target is None or stat.S_IFMT(self.expected.mode) != stat.S_IFMT(self.target.mode)
 
 
-def make_undo_steps(changes: Iterable[PathChange], direction: str) -> list[UndoStep]:
+def make_undo_steps(changes: Iterable[PathChange], direction: UndoDirection) -> list[UndoStep]:
     """Return the steps to undo or redo the changes of a turn."""
     if direction == "undo":
         return [UndoStep(change.path, change.after, _unprivileged(change.before)) for change in changes]
@@ -106,7 +107,7 @@ class UndoExecutor:
         restored: list[str] = []
         deleted: list[str] = []
         skipped: list[UncoveredPath] = []
-        original_steps, steps = steps, self._make_accessible(steps)
+        original_steps, steps = steps, [self._make_accessible(step) for step in steps]
         unlocked = self._make_writable({split_path(step.path)[0] for step in steps} - {step.path for step in steps})
         for step in reversed(steps):
             if step.removes_existing and self._attempt(self._remove, step, skipped) and step.target is None:
@@ -140,7 +141,7 @@ class UndoExecutor:
     def _remove(self, step: UndoStep) -> str:
         if not _is_expected(self._observe(step.path, step.expected), step.expected):
             return "it was changed since the turn"
-        with self._open_entry(step.path) as entry:
+        with self._jail.open_entry(step.path) as entry:
             if step.expected is not None and step.expected.is_directory:
                 os.rmdir(entry.name, dir_fd=entry.directory_fd)
             else:
@@ -155,7 +156,7 @@ class UndoExecutor:
             return ""
         if not _is_expected(current, expected):
             return "it was changed since the turn"
-        with self._open_entry(step.path, create=True) as entry:
+        with self._jail.open_entry(step.path, create=True) as entry:
             if target.is_directory:
                 if current is None:
                     # Writable for now; if this process is killed, the next undo can continue.
@@ -192,11 +193,8 @@ class UndoExecutor:
         else:
             atomic_write.replace(entry, data, before, found, mode, sync=False)
 
-    def _make_accessible(self, steps: list[UndoStep]) -> list[UndoStep]:
-        """Make directories accessible whose mode is part of the change. Return the steps with the new modes."""
-        return [self._make_step_accessible(step) for step in steps]
-
-    def _make_step_accessible(self, step: UndoStep) -> UndoStep:
+    def _make_accessible(self, step: UndoStep) -> UndoStep:
+        """Make a directory accessible whose mode is part of the change. Return the step with the new mode."""
         expected = step.expected
         if expected is None or not expected.is_directory or is_same_state(expected, step.target):
             return step
@@ -225,21 +223,13 @@ class UndoExecutor:
                     break
 
     def _chmod(self, path: str, mode: int) -> None:
-        try:
-            fd = self._jail.open_without_links(path, DIRECTORY_FLAGS)
-        except OSError:
-            return
-        try:
+        with suppress(OSError), closing_fd(self._jail.open_without_links(path, DIRECTORY_FLAGS)) as fd:
             os.fchmod(fd, mode & 0o7777)
-        except OSError:
-            pass
-        finally:
-            os.close(fd)
 
     def _observe(self, path: str, expected: TreeEntry | None) -> TreeEntry | None:
         """Return the current entry of a path, with its content only if that is needed for the comparison."""
         try:
-            with self._open_entry(path) as entry:
+            with self._jail.open_entry(path) as entry:
                 found = entry.stat()
                 return None if found is None else self._read_entry(entry, found, expected)
         except (FileNotFoundError, NotADirectoryError):
@@ -258,36 +248,8 @@ class UndoExecutor:
         return TreeEntry(found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode, content)
 
     def _read_bytes(self, entry: EntryHandle) -> bytes:
-        fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
-        try:
+        with entry.open(READ_FLAGS) as fd:
             return read_up_to(fd, os.fstat(fd).st_size + 1)
-        finally:
-            os.close(fd)
-
-    def _open_entry(self, path: str, *, create: bool = False) -> EntryHandle:
-        """Open an entry without following any symlink: a directory replaced by a symlink is a different place."""
-        parent, name = split_path(path)
-        return EntryHandle(self._open_parent(parent, create), name, path)
-
-    def _open_parent(self, path: str, create: bool) -> int:
-        missing: list[str] = []
-        while True:
-            try:
-                fd = self._jail.open_without_links(path, DIRECTORY_FLAGS)
-                break
-            except FileNotFoundError:
-                if not create:
-                    raise
-                path, name = split_path(path)
-                missing.append(name)
-        for name in reversed(missing):
-            try:
-                os.mkdir(name, dir_fd=fd)
-                child_fd = os.open(name, DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
-            finally:
-                os.close(fd)
-            fd = child_fd
-        return fd
 
     def _exclude_non_empty(self, delete: dict[str, UndoStep]) -> list[str]:
         """Remove from `delete` the directories that contain other entries, and return them."""
@@ -300,12 +262,10 @@ class UndoExecutor:
                 fd = self._jail.open_without_links(path, DIRECTORY_FLAGS)
             except OSError:
                 continue
-            try:
+            with closing_fd(fd):
                 if any(f"{path}/{name}" not in delete for name in os.listdir(fd)):
                     non_empty.append(path)
                     del delete[path]
-            finally:
-                os.close(fd)
         return non_empty
 
 

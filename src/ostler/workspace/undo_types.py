@@ -1,8 +1,10 @@
-"""Value types of undo: changed paths, plans, results and uncovered paths."""
+"""Value types of undo: plans, results and uncovered paths."""
 
 from typing import Literal
 
 import msgspec
+
+UndoDirection = Literal["undo", "redo"]
 
 
 class UncoveredPath(msgspec.Struct, frozen=True):
@@ -10,20 +12,6 @@ class UncoveredPath(msgspec.Struct, frozen=True):
 
     path: str
     reason: str
-
-
-class Coverage(msgspec.Struct, frozen=True):
-    """What the checkpoint of a starting turn covers: the number of saved files, and the uncovered paths."""
-
-    files: int
-    uncovered: tuple[UncoveredPath, ...] = ()
-
-
-class ChangedPath(msgspec.Struct, frozen=True):
-    """A path that a turn changed."""
-
-    path: str
-    kind: Literal["created", "modified", "deleted"]
 
 
 class UndoableTurn(msgspec.Struct, frozen=True):
@@ -35,13 +23,6 @@ class UndoableTurn(msgspec.Struct, frozen=True):
     undone: bool = False
 
 
-class TurnChanges(msgspec.Struct, frozen=True):
-    """All paths that changed during a turn, no matter what changed them."""
-
-    turn_id: str
-    changed: tuple[ChangedPath, ...] = ()
-
-
 class UndoPlan(msgspec.Struct, frozen=True):
     """What an undo or a redo would do.
 
@@ -49,7 +30,7 @@ class UndoPlan(msgspec.Struct, frozen=True):
     """
 
     turn_id: str
-    direction: Literal["undo", "redo"]
+    direction: UndoDirection
     restore: tuple[str, ...] = ()
     delete: tuple[str, ...] = ()
     conflicts: tuple[UncoveredPath, ...] = ()

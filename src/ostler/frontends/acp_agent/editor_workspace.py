@@ -53,13 +53,13 @@ class EditorWorkspace(SessionWorkspace):
             )
         return buffer
 
-    async def write_text(self, path: str, text: str, *, base_version: str | None = None) -> WriteResult:
+    async def write_text(self, path: str, text: str) -> WriteResult:
         """Write unsaved text through the editor, which keeps its newlines; any other file is written to disk."""
         if not await self._is_unsaved(path):
-            return await super().write_text(path, text, base_version=base_version)
+            return await super().write_text(path, text)
         file = await self.read_for_edit(path)
         text = _unix_newlines(text).replace("\n", "\r\n") if file.newline == "\r\n" else text
-        return (await self.apply([FileChange(path, text, base_version or file.version)]))[0]
+        return (await self.apply([FileChange(path, text, file.version)]))[0]
 
     async def apply(self, changes: Sequence[FileChange], *, dry_run: bool = False) -> Sequence[WriteResult]:
         unsaved = [change for change in changes if await self._is_unsaved(change.path)]

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 
-from ostler.core.tools import QUOTED_CALL, ToolCall, ToolResult
+from ostler.core.tools import QUOTED_CALL, ToolResult
 from ostler.models.model_types import AssistantMessage, RequestMessage, ToolResultsMessage, UserMessage
 
 QUOTED_CALL_ERROR = (
@@ -50,23 +50,16 @@ def _shown_texts(history: Sequence[RequestMessage]) -> Iterator[str]:
 
 def explain_quoted_calls(history: Sequence[RequestMessage]) -> tuple[RequestMessage, ...]:
     """Return the history with an explanation as the result of each quoted call."""
-    quoted = {call.id for entry in history if isinstance(entry, AssistantMessage) for call in entry.message.calls
-              if is_quoted_call(call)}  # fmt: skip
+    replies = (entry.message for entry in history if isinstance(entry, AssistantMessage))
+    quoted = {call.id for reply in replies for call in reply.calls if call.tool == QUOTED_CALL}
     if not quoted:
         return tuple(history)
+
+    def explain(result: ToolResult) -> ToolResult:
+        is_quoted = result.call_id in quoted
+        return msgspec.structs.replace(result, for_model=QUOTED_CALL_ERROR) if is_quoted else result
+
     return tuple(
-        _explain_results(entry, quoted) if isinstance(entry, ToolResultsMessage) else entry for entry in history
+        ToolResultsMessage(tuple(map(explain, entry.results))) if isinstance(entry, ToolResultsMessage) else entry
+        for entry in history
     )
-
-
-def is_quoted_call(call: ToolCall) -> bool:
-    return call.tool == QUOTED_CALL
-
-
-def _explain_results(message: ToolResultsMessage, quoted: set[str]) -> ToolResultsMessage:
-    return ToolResultsMessage(tuple(_explain_result(result, quoted) for result in message.results))
-
-
-def _explain_result(result: ToolResult, quoted: set[str]) -> ToolResult:
-    is_quoted = result.call_id in quoted
-    return msgspec.structs.replace(result, for_model=QUOTED_CALL_ERROR) if is_quoted else result

@@ -17,7 +17,8 @@ _MAX_DEPTH = 4
 
 def tool_guide(tools: Iterable[ToolSpec]) -> str:
     """Return the instructions: notation, calling rules, then summary and details of each tool."""
-    texts = [_read_text("xnl_format.md"), _read_text("xnl_calls.md"), "# The tools"]
+    parts = (read_text(f"models/dialects/{name}.md") for name in ("xnl_format", "xnl_calls"))
+    texts = [*parts, "# The tools"]
     for tool in tools:
         texts += [tool_summary(tool), tool_details(tool)]
     return "\n\n".join(texts)
@@ -42,10 +43,6 @@ def tool_details(tool: ToolSpec) -> str:
             format(TextElement("demo", {}, demo, text_marker="good_usage_demo1")),
         )
     )
-
-
-def _read_text(name: str) -> str:
-    return read_text(f"models/dialects/{name}")
 
 
 def _typescript_type(schema: Any, depth: int) -> str:
@@ -98,8 +95,5 @@ def _sample_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return sample arguments for the required properties."""
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
-    return {name: _SAMPLES.get(str(_schema_type(known.get(name))), "…") for name in schema.get("required") or ()}
-
-
-def _schema_type(schema: Any) -> Any:
-    return schema.get("type") if isinstance(schema, Mapping) else None
+    types = {name: inner.get("type") for name, inner in known.items() if isinstance(inner, Mapping)}
+    return {name: _SAMPLES.get(str(types.get(name)), "…") for name in schema.get("required") or ()}

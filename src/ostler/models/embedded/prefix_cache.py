@@ -5,19 +5,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-from ostler.core.errors import BackendError
 from ostler.http.client import HttpClient
 from ostler.http.dialer import Dialer
 from ostler.models.base_url import parse_base_url
+from ostler.models.context_windows import ServerApi
 from ostler.models.embedded.runtime import LOCK_FILE
 from ostler.models.embedded.server import CONTEXT_WINDOW, RunningServer
-from ostler.models.loose_json import LooseJsonError, read_json, write_json
 
 MAX_FILES = 8
 READ_SECONDS = 120.0
-_MAX_ANSWER_BYTES = 1_000_000
 
 
 class PrefixCache:
@@ -31,7 +28,8 @@ class PrefixCache:
         """Restore the state after the system prompt, or compute and save it. Failures only cost time later."""
         base = parse_base_url(server.base_url, "openai")
         http = HttpClient(Dialer(base.origin, timeout=10.0))
-        api = _StateApi(http, server.api_key)
+        headers = (("content-type", "application/json"), ("authorization", f"Bearer {server.api_key}"))
+        api = ServerApi(http, headers, READ_SECONDS)
         name = self._file_name(system)
         try:
             if (self._folder / name).is_file() and await api.post("/slots/0?action=restore", {"filename": name}):
@@ -57,20 +55,3 @@ class PrefixCache:
             files = sorted(self._folder.glob("*.state"), key=os.path.getmtime, reverse=True)
             for file in files[MAX_FILES - 1 :]:
                 file.unlink()
-
-
-class _StateApi:
-    """Requests to the server process; a failure returns None."""
-
-    def __init__(self, http: HttpClient, key: str) -> None:
-        self._http = http
-        self._headers = (("content-type", "application/json"), ("authorization", f"Bearer {key}"))
-
-    async def post(self, target: str, document: Any) -> Any:
-        try:
-            answer = await self._http.fetch(
-                "POST", target, self._headers, write_json(document), timeout=READ_SECONDS, limit=_MAX_ANSWER_BYTES
-            )
-            return read_json(answer.body) if answer.status == 200 else None
-        except (BackendError, LooseJsonError):
-            return None

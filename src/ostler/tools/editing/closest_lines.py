@@ -73,19 +73,12 @@ def _starts_by_similarity(keys: Sequence[str], expected: Sequence[str]) -> Itera
 
 
 def _best_run(keys: Sequence[str], expected: Sequence[str], starts: Sequence[int]) -> ClosestLines | None:
+    clamped = sorted({min(max(start, 0), len(keys) - 1) for start in starts})
     candidates = [
-        ClosestLines(start, _run_size(keys, expected, start), _similarity(keys, expected, start))
-        for start in _clamp_starts(keys, starts)
+        ClosestLines(start, min(len(expected), len(keys) - start), _similarity(keys, expected, start))
+        for start in clamped
     ]
     return max(candidates, key=lambda candidate: (candidate.similarity, -candidate.start), default=None)
-
-
-def _clamp_starts(keys: Sequence[str], starts: Sequence[int]) -> list[int]:
-    return sorted({min(max(start, 0), len(keys) - 1) for start in starts})
-
-
-def _run_size(keys: Sequence[str], expected: Sequence[str], start: int) -> int:
-    return min(len(expected), len(keys) - start)
 
 
 def _similarity(keys: Sequence[str], expected: Sequence[str], start: int) -> float:

@@ -20,8 +20,8 @@ _CANDIDATE_EFFORT = 2_000  # for each line that is compared
 class SearchBudget:
     """The effort that placing all hunks of one patch may take, so that a patch is placed or refused in seconds."""
 
-    def __init__(self, effort: int = _MAX_PATCH_EFFORT) -> None:
-        self._left = effort
+    def __init__(self) -> None:
+        self._left = _MAX_PATCH_EFFORT
 
     def spend(self, effort: int) -> None:
         """Raises `ToolError` if the budget is used up."""

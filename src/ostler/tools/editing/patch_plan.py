@@ -79,16 +79,15 @@ def _resolve_patch_path(patch: FilePatch, workspace: Workspace, created: set[str
     raise PathError("not_found", patch.path, "there is no such file", hint="a new file is patched from /dev/null")
 
 
-class _PlannedFile:
+class _PlannedFile(msgspec.Struct):
     """A file in the plan: its old path, its new path (empty if deleted), and its text if loaded."""
 
-    def __init__(self, origin: str, path: str, text: str | None = None) -> None:
-        self.origin = origin
-        self.path = path
-        self.text = text
-        self.file: TextFile | None = None
-        self.executable: bool | None = None
-        self.template_path = ""
+    origin: str
+    path: str
+    text: str | None = None
+    file: TextFile | None = None
+    executable: bool | None = None
+    template_path: str = ""
 
 
 class _Planner:

@@ -34,10 +34,6 @@ class Hunk(msgspec.Struct, frozen=True):
     def old_lines(self) -> list[PatchLine]:
         return [line for line in self.lines if line.sign != "+"]
 
-    @property
-    def new_lines(self) -> list[PatchLine]:
-        return [line for line in self.lines if line.sign != "-"]
-
 
 class FilePatch(msgspec.Struct, frozen=True):
     """The changes of a patch to one file.

@@ -10,13 +10,14 @@ indent style     also allows other blanks for each level, such as a tab for four
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import Literal
 
 import msgspec
 
 from ostler.core.errors import ToolError
-from ostler.tools.editing.indentation import IndentPair, find_indent_pairs
+from ostler.tools.editing.indentation import IndentPair, find_indent_pairs, indent_of
 from ostler.tools.editing.text_lines import BLANKS, TextLines, has_lone_cr
 
 MatchRule = Literal["exact", "line endings", "final newline", "trailing blanks", "indentation", "indent style"]
@@ -82,14 +83,11 @@ class _TextView:
     def __init__(self, text: str) -> None:
         self.text = text
         self.cr_is_newline = has_lone_cr(text)
-        self._lines: tuple[list[str], list[int]] | None = None
 
-    @property
+    @cached_property
     def lines(self) -> tuple[list[str], list[int]]:
-        if self._lines is None:
-            lines = TextLines(self.text, cr_is_newline=self.cr_is_newline)
-            self._lines = lines.contents, lines.starts()
-        return self._lines
+        lines = TextLines(self.text, cr_is_newline=self.cr_is_newline)
+        return lines.contents, lines.starts()
 
     def split(self, old: str) -> list[str]:
         return TextLines(old, cr_is_newline=self.cr_is_newline).contents
@@ -171,16 +169,8 @@ def _match_joined_lines(
             yield MatchSpan(text_offset(start, is_end=False), text_offset(end, is_end=True))
 
 
-def _match_indentation(view: _TextView, old: str, overlapping: bool) -> Iterator[MatchSpan]:
-    return _match_stripped_lines(view, old, find_indent_shift)
-
-
-def _match_indent_style(view: _TextView, old: str, overlapping: bool) -> Iterator[MatchSpan]:
-    return _match_stripped_lines(view, old, find_indent_pairs)
-
-
 def _match_stripped_lines(
-    view: _TextView, old: str, accept: Callable[[list[str], list[str]], object]
+    view: _TextView, old: str, overlapping: bool, *, accept: Callable[[list[str], list[str]], object]
 ) -> Iterator[MatchSpan]:
     """Find lines that are equal without blanks around them, and whose indentations `accept` accepts."""
     contents, starts = view.lines
@@ -222,8 +212,7 @@ def find_indent_shift(expected: list[str], actual: list[str]) -> tuple[str, str]
 
 
 def _first_shift(old: str, new: str) -> tuple[str, str]:
-    removed = old[: len(old) - len(old.lstrip(BLANKS))]
-    added = new[: len(new) - len(new.lstrip(BLANKS))]
+    removed, added = indent_of(old), indent_of(new)
     while removed and added and removed[-1] == added[-1]:
         removed, added = removed[:-1], added[:-1]
     return removed, added
@@ -235,6 +224,6 @@ _MATCHERS: tuple[tuple[MatchRule, _Matcher], ...] = (
     ("line endings", _match_line_endings),
     ("final newline", _match_final_newline),
     ("trailing blanks", _match_trailing_blanks),
-    ("indentation", _match_indentation),
-    ("indent style", _match_indent_style),
+    ("indentation", partial(_match_stripped_lines, accept=find_indent_shift)),
+    ("indent style", partial(_match_stripped_lines, accept=find_indent_pairs)),
 )

@@ -1,12 +1,13 @@
 """Parses unified diffs as git, diff, svn and models write them."""
 
 import re
-from collections.abc import Callable
 
 from ostler.tools.editing.diff_paths import DEV_NULL, git_names, header_name, plain_name, strip_prefixes
 from ostler.tools.editing.hunk_parser import parse_hunk
 from ostler.tools.editing.patch_types import FilePatch, Hunk, bad_patch_error
 
+_NAME_HEADERS = ("rename from", "rename to", "copy from", "copy to")
+_EXTENDED_HEADERS = ("new mode", "new file mode", "deleted file mode", *_NAME_HEADERS)
 _MODE = re.compile(r"(?:100|0)?[0-7]{3}")
 
 
@@ -29,18 +30,17 @@ class _FileSection:
         self.line = line
         self.old = self.new = ""
         self.git = ("", "")
-        self.renamed = ["", ""]
-        self.copied = ["", ""]
+        self.names: dict[str, str] = {}  # by header, such as `rename from`
         self.created = self.deleted = False
         self.executable: bool | None = None
         self.hunks: list[Hunk] = []
 
     def to_patch(self) -> FilePatch:
         hunks = tuple(self.hunks)
-        if all(self.renamed):
-            return FilePatch("rename", self.renamed[0], self.renamed[1], hunks, self.executable)
-        if all(self.copied):
-            return FilePatch("copy", self.copied[0], self.copied[1], hunks, self.executable)
+        for operation in ("rename", "copy"):
+            source, target = (self.names.get(f"{operation} {side}") for side in ("from", "to"))
+            if source and target:
+                return FilePatch(operation, source, target, hunks, self.executable)
         raw_old, raw_new = (self.old, self.new) if self.old else self.git
         old, new = strip_prefixes(raw_old, raw_new)
         if not old or not new or old == new == DEV_NULL:
@@ -110,10 +110,15 @@ class _UnifiedDiffParser:
 
     def _parse_extended_header(self, line: str, number: int) -> None:
         section = self.sections[-1]
-        for start, handle in _EXTENDED_HEADERS.items():
-            if line.startswith(start):
-                handle(section, line[len(start) :].strip(), number)
-                return
+        header = next((header for header in _EXTENDED_HEADERS if line.startswith(f"{header} ")), "")
+        value = line[len(header) :].strip()
+        if header in _NAME_HEADERS:
+            section.names[header] = plain_name(value, number)
+        elif header == "deleted file mode":
+            section.deleted = True
+        elif header:
+            section.created = section.created or header == "new file mode"
+            _set_mode(section, value, number)
 
 
 def _set_mode(section: _FileSection, value: str, line: int) -> None:
@@ -123,39 +128,3 @@ def _set_mode(section: _FileSection, value: str, line: int) -> None:
     if not _MODE.fullmatch(value):
         raise bad_patch_error(f"{value[:20]!r} is not a supported mode; use 100644, or 100755 for an executable", line)
     section.executable = bool(int(value, 8) & 0o111)
-
-
-def _set_created(section: _FileSection, value: str, line: int) -> None:
-    section.created = True
-    _set_mode(section, value, line)
-
-
-def _set_deleted(section: _FileSection, value: str, line: int) -> None:
-    section.deleted = True
-
-
-def _set_rename_from(section: _FileSection, value: str, line: int) -> None:
-    section.renamed[0] = plain_name(value, line)
-
-
-def _set_rename_to(section: _FileSection, value: str, line: int) -> None:
-    section.renamed[1] = plain_name(value, line)
-
-
-def _set_copy_from(section: _FileSection, value: str, line: int) -> None:
-    section.copied[0] = plain_name(value, line)
-
-
-def _set_copy_to(section: _FileSection, value: str, line: int) -> None:
-    section.copied[1] = plain_name(value, line)
-
-
-_EXTENDED_HEADERS: dict[str, Callable[[_FileSection, str, int], None]] = {
-    "new mode ": _set_mode,
-    "new file mode ": _set_created,
-    "deleted file mode ": _set_deleted,
-    "rename from ": _set_rename_from,
-    "rename to ": _set_rename_to,
-    "copy from ": _set_copy_from,
-    "copy to ": _set_copy_to,
-}

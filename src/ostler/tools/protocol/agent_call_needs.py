@@ -10,7 +10,7 @@ from ostler.core.protocols import Workspace
 from ostler.tools.bash import BashParams, BashTool
 from ostler.tools.path_needs import read_needs, write_needs
 
-_WRITE_KEYS = {"edit": "write", "move": "write"}
+_WRITE_KEYS = {"edit": "write", "move": "write", "delete": "delete"}
 _READ_KEYS = {"read": "read", "search": "grep"}
 _NEEDS_PATH = frozenset(["read", "edit", "delete", "move"])
 _NO_COMMAND = "the agent does not say which command it would run"
@@ -50,7 +50,7 @@ class AgentCallNeeds:
     async def _execution_needs(self, command: str, title: str, hints: Sequence[str]) -> list[Need]:
         """Return the needs of a command; without one, the title or a hint must be a command line of known programs."""
         hinted = [await self._command_needs(hint) for hint in hints]
-        destructive = [need for needs in hinted for need in needs if _is_destructive(need)]
+        destructive = [need for needs in hinted for need in needs if need.danger in ("confirm", "deny")]
         if command.strip():
             return [*await self._command_needs(command), *destructive]
         needs = await self._command_needs(title) if title.strip() else ()
@@ -70,8 +70,6 @@ class AgentCallNeeds:
         try:
             if kind in _WRITE_KEYS:
                 return write_needs(_WRITE_KEYS[kind], path, self._workspace)[1]
-            if kind == "delete":
-                return write_needs("delete", path, self._workspace)[1]
             if kind in _READ_KEYS:
                 return read_needs(_READ_KEYS[kind], path, self._workspace)[1]
             if "://" not in path:
@@ -86,10 +84,6 @@ def _is_known(needs: Sequence[Need]) -> bool:
     return bool(needs) and not any(need.danger == UNKNOWN_PROGRAM for need in needs)
 
 
-def _is_destructive(need: Need) -> bool:
-    return need.danger in ("confirm", "deny")
-
-
 def _need_without_path(kind: str, title: str) -> Need:
     if kind in _NEEDS_PATH:
         return Need(_permission_key(kind), title, danger="deny", reason=_NO_PATH)
@@ -97,4 +91,4 @@ def _need_without_path(kind: str, title: str) -> Need:
 
 
 def _permission_key(kind: str) -> str:
-    return {**_WRITE_KEYS, **_READ_KEYS, "delete": "delete", "fetch": "network"}.get(kind, "agent")
+    return {**_WRITE_KEYS, **_READ_KEYS, "fetch": "network"}.get(kind, "agent")
