@@ -315,8 +315,12 @@ async def _use(sandbox: Sandbox) -> AsyncIterator[None]:
 
 async def _enter(sandbox: Sandbox) -> None:
     sandbox.users += 1
-    if sandbox.guard:
-        await sandbox.guard.command_started()
+    try:
+        if sandbox.guard:
+            await sandbox.guard.command_started()
+    except BaseException:
+        sandbox.users -= 1
+        raise
 
 
 async def _leave(sandbox: Sandbox) -> None:
