@@ -191,16 +191,7 @@ def _state(token: AccountToken) -> str:
 
 
 def _fields(token: AccountToken) -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "user": token.user,
-        "scopes": sorted(token.scopes),
-        "label": token.label,
-        "created": token.created,
-        "expires": token.expires,
-        "revoked": token.revoked,
-        "used": token.used,
-    }
+    return msgspec.structs.asdict(token) | {"scopes": sorted(token.scopes)}
 
 
 def _date(at: float) -> str:
