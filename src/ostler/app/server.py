@@ -45,31 +45,30 @@ MAX_FILES = 65_536  # open files of the server
 THREADS = 64  # that wait for the database, which commits the work of all of them together
 
 
-class SessionOpener:
+class SessionOpener(msgspec.Struct, frozen=True):
     """Opens the sessions of all users with the server's model."""
 
-    def __init__(self, options: RunOptions, model: ModelChoice, sessions: HostedSessions, settings: Settings) -> None:
-        self._options = options
-        self._model = model
-        self._sessions = sessions
-        self._settings = settings
+    options: RunOptions
+    model: ModelChoice
+    sessions: HostedSessions
+    settings: Settings
 
     async def open(
         self, owner: str, request: OpenSessionRequest, tools: ToolRunner, workspace: RemoteWorkspace | None
     ) -> Session:
-        store = self._sessions.of(owner)
+        store = self.sessions.of(owner)
         folder = FolderElsewhere(_prompt_sections(request.cwd, workspace), _agents(workspace), PROJECT)
-        manager = LocalSessionManager(self._options, notify, self._model, store=store, elsewhere=folder)
+        manager = LocalSessionManager(self.options, notify, self.model, store=store, elsewhere=folder)
         return await manager.open(request, tools=tools)
 
     async def open_chat(self, owner: str) -> Session:
-        manager = LocalSessionManager(msgspec.structs.replace(self._options, ephemeral=True), notify, self._model)
+        manager = LocalSessionManager(msgspec.structs.replace(self.options, ephemeral=True), notify, self.model)
         request = OpenSessionRequest("/", interactive=False)
         return await manager.open(request, tools=_tools_without_workspace(()))
 
     def session_tools(self) -> ToolRunner:
         """Return the tools that act on the session."""
-        all_tools = (*builtin_tools(self._settings), TaskTool())
+        all_tools = (*builtin_tools(self.settings), TaskTool())
         return _tools_without_workspace([tool for tool in all_tools if tool.spec.runs_in == "session"])
 
 
