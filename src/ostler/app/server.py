@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -166,21 +166,16 @@ async def _serve(options: RunOptions, serve: ServeOptions) -> int:
     if access_plan.tcp:
         check_listening(access_plan.tcp)
     model = await choose_model(settings, options.model, os.environ)
-    database = open_database(path)
-    try:
-        with writing_log(settings, path, options.model.get("api_key", "")):
-            accounts, sessions = SqliteAccounts(database), SqliteSessions(database)
-            access = ServerAccess(access_plan, accounts, open_audit_log(path))
-            try:
-                if access.url:
-                    store_address(ServerPlace(access.url, access.port, access.fingerprint), path)
-                config = serving_config(serve, settings)
-                hubs = make_hubs(options, model, sessions, settings, config, accounts.limits)
-                return await _serve_sessions(hubs, access, model.description)
-            finally:
-                access.close()
-    finally:
-        database.close()
+    with (
+        closing(open_database(path)) as database,
+        writing_log(settings, path, options.model.get("api_key", "")),
+        closing(ServerAccess(access_plan, accounts := SqliteAccounts(database), open_audit_log(path))) as access,
+    ):
+        if access.url:
+            store_address(ServerPlace(access.url, access.port, access.fingerprint), path)
+        config, sessions = serving_config(serve, settings), SqliteSessions(database)
+        hubs = make_hubs(options, model, sessions, settings, config, accounts.limits)
+        return await _serve_sessions(hubs, access, model.description)
 
 
 async def _serve_sessions(hubs: SessionHubs, access: ServerAccess, model: str) -> int:

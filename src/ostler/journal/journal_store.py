@@ -33,6 +33,14 @@ class StoredSession(msgspec.Struct, frozen=True):
     def journal_path(self) -> Path:
         return self.folder / JOURNAL_NAME
 
+    @property
+    def modified_ns(self) -> int:
+        """When the journal was last written, or 0 if there is none."""
+        try:
+            return self.journal_path.stat().st_mtime_ns
+        except OSError:
+            return 0
+
 
 class JournalStore:
     """All sessions below a root, as `<root>/<project>/sessions/<id>/`."""
@@ -88,7 +96,7 @@ class JournalStore:
         A session without a turn, such as a run that was refused, is returned only if there is no other.
         """
         empty: list[StoredSession] = []
-        for session in sorted(self.sessions(project), key=_modified_ns, reverse=True):
+        for session in sorted(self.sessions(project), key=lambda session: session.modified_ns, reverse=True):
             meta = read_meta(session.folder, session.id)
             if meta and meta.parent_id:
                 continue
@@ -150,10 +158,3 @@ def _has_turns(session: StoredSession) -> bool:
             return b'"turn_started"' in file.read(_HEAD_BYTES)
     except OSError:
         return False
-
-
-def _modified_ns(session: StoredSession) -> int:
-    try:
-        return session.journal_path.stat().st_mtime_ns
-    except OSError:
-        return 0
