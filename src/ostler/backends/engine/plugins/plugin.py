@@ -1,6 +1,7 @@
 """Base class of loop plugins, and the turn view they receive."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -17,6 +18,8 @@ from ostler.core.prompt import TextContent
 from ostler.core.protocols import BackendContext
 from ostler.core.tools import ToolSpec
 from ostler.models.model_types import ModelClient, ModelPrice, ModelRequest, UserMessage
+
+T = TypeVar("T")
 
 BUILT_IN_AGENTS = InternalAgents()
 # Share of a fallback model's context window that a request built for another model may use.
@@ -148,40 +151,22 @@ class PluginChain(LoopPlugin):
         self._plugins = plugins
 
     async def before_step(self, view: TurnView) -> TurnEnded | None:
-        for plugin in self._plugins:
-            if ended := await plugin.before_step(view):
-                return ended
-        return None
+        return await _first_outcome(plugin.before_step(view) for plugin in self._plugins)
 
     async def after_failure(self, view: TurnView, error: BackendError) -> bool:
-        for plugin in self._plugins:
-            if await plugin.after_failure(view, error):
-                return True
-        return False
+        return await _first_outcome(plugin.after_failure(view, error) for plugin in self._plugins) is not None
 
     async def after_step(self, view: TurnView, message: Message) -> TurnEnded | None:
-        for plugin in self._plugins:
-            if ended := await plugin.after_step(view, message):
-                return ended
-        return None
+        return await _first_outcome(plugin.after_step(view, message) for plugin in self._plugins)
 
     async def before_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
-        for plugin in self._plugins:
-            if ended := await plugin.before_tools(view, message):
-                return ended
-        return None
+        return await _first_outcome(plugin.before_tools(view, message) for plugin in self._plugins)
 
     async def after_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
-        for plugin in self._plugins:
-            if ended := await plugin.after_tools(view, message):
-                return ended
-        return None
+        return await _first_outcome(plugin.after_tools(view, message) for plugin in self._plugins)
 
     async def before_end(self, view: TurnView, message: Message) -> TurnEnded | bool:
-        for plugin in self._plugins:
-            if outcome := await plugin.before_end(view, message):
-                return outcome
-        return False
+        return await _first_outcome(plugin.before_end(view, message) for plugin in self._plugins) or False
 
     async def on_limit(self, view: TurnView) -> None:
         for plugin in self._plugins:
@@ -190,3 +175,11 @@ class PluginChain(LoopPlugin):
     def on_cancel(self, view: TurnView) -> None:
         for plugin in self._plugins:
             plugin.on_cancel(view)
+
+
+async def _first_outcome(calls: Iterable[Awaitable[T]]) -> T | None:
+    """Await the calls in order. Return the first outcome that is a `TurnEnded` or True; no call is made after it."""
+    for call in calls:
+        if outcome := await call:
+            return outcome
+    return None

@@ -1,6 +1,8 @@
 """Plugin that carries out the edits that a small model writes in its answer; a failed edit is corrected once."""
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
 from ostler.backends.engine.text_edits.edit_blocks import EditBlock, find_blocks, fits_language
@@ -191,20 +193,20 @@ class PassClaimPlugin(LoopPlugin):
 
 
 def _has_successful_command(view: TurnView) -> bool:
-    records = view.context.records()
-    events = (records[index].event for index in range(view.start_index, len(records)))
-    results = [event.result for event in events if isinstance(event, ToolFinished)]
-    return any(
-        result.status == "ok" and isinstance(result.data, dict) and result.data.get("exit_code") == 0
-        for result in results
-    )
+    return any(data.get("exit_code") == 0 for data in _successful_data(view))
 
 
 def _written_files(view: TurnView) -> set[str]:
+    return {str(data.get("path")) for data in _successful_data(view) if "operation" in data}
+
+
+def _successful_data(view: TurnView) -> Iterator[dict[str, Any]]:
+    """Yield the data of the turn's successful calls."""
     records = view.context.records()
-    events = (records[index].event for index in range(view.start_index, len(records)))
-    results = (event.result.data for event in events if isinstance(event, ToolFinished) and event.result.status == "ok")
-    return {str(data.get("path")) for data in results if isinstance(data, dict) and "operation" in data}
+    for index in range(view.start_index, len(records)):
+        event = records[index].event
+        if isinstance(event, ToolFinished) and event.result.status == "ok" and isinstance(event.result.data, dict):
+            yield event.result.data
 
 
 def _resembles(block: EditBlock, path: str, text: str) -> bool:
