@@ -116,14 +116,20 @@ def add_resume_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_access_options(parser: argparse.ArgumentParser) -> None:
+    """Add what a session may do and use, and whether it is saved."""
+    add_permission_options(parser)
+    add_mode(parser)
+    add_turn_limits(parser)
+    parser.add_argument("--ephemeral", action="store_true", help="do not save the session")
+
+
 def add_session_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a session without those of its backend and model."""
     add_resume_options(parser)
     add_agent(parser)
     add_workspace(parser)
-    add_permission_options(parser)
-    add_mode(parser)
-    add_limit_options(parser)
+    add_access_options(parser)
 
 
 def non_empty(text: str) -> str:
@@ -183,11 +189,6 @@ def _positive(text: str, quantity: str, most: float = 1e9) -> float:
 
 def add_agent(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", metavar="NAME", default="", help="the agent to use: build, plan, or one you defined")
-
-
-def add_limit_options(parser: argparse.ArgumentParser) -> None:
-    add_turn_limits(parser)
-    parser.add_argument("--ephemeral", action="store_true", help="do not save the session")
 
 
 def add_turn_limits(parser: argparse.ArgumentParser) -> None:
