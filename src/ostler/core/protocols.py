@@ -285,6 +285,22 @@ class Tool(Protocol[P]):
     async def run(self, params: P, context: ToolContext) -> ToolResult: ...
 
 
+class ToolSource(Protocol):
+    """Provides tools that come and go to the tool host, from `open` to `aclose`, such as those of an MCP server."""
+
+    def open(self, context: BackendContext, on_change: Callable[[], None]) -> None:
+        """Start the source in a task of its own, and return at once: a session does not wait for its servers.
+
+        The source calls `on_change` whenever `tools` has changed, and emits `ServerStateChanged` on the context.
+        """
+
+    def tools(self) -> Mapping[str, Tool[Any]]:
+        """Return the tools that can be called now, by the names under which they are called."""
+
+    async def aclose(self) -> None:
+        """Stop the source; it may not have been opened. Neither the context nor `on_change` is used afterwards."""
+
+
 class Journal(Protocol):
     """The stored records of one session. `damage` describes what was found broken on opening."""
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from ostler.core.errors import UsageError
-from ostler.journal.file_journal import JOURNAL_NAME, FileJournal
+from ostler.journal.file_journal import JOURNAL_NAME, FileJournal, JournalObserver
 from ostler.journal.history_xnl import HistoryXnl
 from ostler.journal.lock import SessionLock
-from ostler.journal.observer import JournalObserver
 from ostler.journal.scan import describe_missing
 from ostler.journal.session_meta import MetaFile, read_meta
 from ostler.journal.todos_file import TodosFile
