@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import aclosing, closing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -82,11 +82,8 @@ class LocalCommandServices:
         from ostler.app.workspace import make_workspace
         from ostler.tools.working_tree_diff import diff_working_tree
 
-        workspace = make_workspace(self._load_project(), self._options, interactive=False)
-        try:
+        async with aclosing(make_workspace(self._load_project(), self._options, interactive=False)) as workspace:
             return await diff_working_tree(workspace, path)
-        finally:
-            await workspace.aclose()
 
     def memory(self) -> str:
         found = (name for name in RULES_FILES if (self._cwd / name).is_file())
