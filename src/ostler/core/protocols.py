@@ -167,23 +167,14 @@ class DirectoryEntry(msgspec.Struct, frozen=True):
     size: int = 0
 
 
-class PathInfo(Protocol):
+class PathInfo(msgspec.Struct, frozen=True):
     """Metadata of a path. A symlink as its last component is followed."""
 
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def kind(self) -> Literal["file", "directory", "link", "other"]: ...
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def mode(self) -> int: ...
-
-    @property
-    def modified(self) -> float: ...
+    path: str
+    kind: Literal["file", "directory", "link", "other"]
+    size: int
+    mode: int
+    modified: float
 
 
 class Workspace(Protocol):

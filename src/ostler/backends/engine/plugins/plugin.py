@@ -16,7 +16,7 @@ from ostler.core.message import Message
 from ostler.core.prompt import TextContent
 from ostler.core.protocols import BackendContext
 from ostler.core.tools import ToolSpec
-from ostler.models.model_types import ModelClient, ModelPrice, ModelRequest, UserMessage
+from ostler.models.model_types import ModelClient, ModelRequest, UserMessage
 
 T = TypeVar("T")
 
@@ -125,10 +125,6 @@ class TurnView:
         return self.estimator.request_tokens(self.size)
 
     @property
-    def price(self) -> ModelPrice:
-        return self.model.price
-
-    @property
     def max_reply_tokens(self) -> int:
         """The longest possible reply in tokens: from the profile, or what the context window leaves."""
         return self.model.max_reply_tokens or max(self.model.context_limit - self.tokens, 0)
@@ -155,10 +151,6 @@ class TurnView:
 
     def has_tool(self, tool: str) -> bool:
         return any(spec.name == tool for spec in self.tools)
-
-    def usage(self, since: int = 0) -> list[UsageReported]:
-        """Return the usage of the turn's model calls, including internal ones, since record index `since`."""
-        return self.stats.usage(since)
 
 
 class LoopPlugin:
