@@ -8,12 +8,12 @@ from tests.journal.samples import save_session, turn
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.errors import JournalError, UsageError
 from ostler.core.events import Queued, SessionOpened, TurnEnded
-from ostler.journal.cleanup import clean_cache, delete_expired
 from ostler.journal.file_journal import FileJournal, read_journal
 from ostler.journal.fork import fork
 from ostler.journal.journal_store import JournalStore
 from ostler.journal.session_meta import read_meta
 from ostler.session.state import state_from_records
+from ostler.storage.cleanup import clean_cache, delete_expired
 from ostler.testing.session_fixture import open_test_session
 from ostler.workspace.local_workspace import LocalWorkspace
 

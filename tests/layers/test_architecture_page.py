@@ -20,7 +20,6 @@ PROTOCOL_MODULES = (
     "core/accounts.py",
     "core/protocols.py",
     "core/store.py",
-    "core/tool_source.py",
     "core/undo.py",
     "session/access.py",
 )

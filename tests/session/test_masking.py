@@ -18,7 +18,7 @@ from ostler.core.prompt import EmbeddedResource, Prompt, TextContent
 from ostler.core.sessions import Steer
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.journal.memory_journal import MemoryJournal
-from ostler.session.masking import MASKED_NOTICE, SessionMasking, make_mask, mask_nothing
+from ostler.session.masking import MASKED_NOTICE, MaskSecrets, SessionMasking
 from ostler.session.session import LocalSession
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import ALLOW_ALL
@@ -46,17 +46,17 @@ CALL = ToolCall("c1", "bash", {"command": f"echo {KEY}", KEY: [KEY]}, raw=KEY)
     ids=lambda event: type(event).__name__,
 )
 def test_secret_is_masked_in_every_event(event):
-    masked = make_mask([KEY])(event)
+    masked = MaskSecrets([KEY])(event)
     assert type(masked) is type(event)
     assert MASK_MARKER in str(masked)
     assert "0123456789" not in str(masked)
-    assert make_mask([KEY])(masked) == masked
+    assert MaskSecrets([KEY])(masked) == masked
 
 
 def test_event_without_secret_is_unchanged():
     event = Notice("info", "sk-other-0123456789")
-    assert make_mask(["sk-planted-0123456789"])(event) is event
-    assert make_mask(()) is mask_nothing
+    assert MaskSecrets(["sk-planted-0123456789"])(event) is event
+    assert MaskSecrets()(event) is event
 
 
 @pytest.mark.parametrize("secret", ["tool_finished", "call_id_of_it", "123456789012"])
@@ -65,13 +65,13 @@ def test_secret_equal_to_field_name_does_not_break_event(secret):
         data = {"size": 123456789012, text: [text, None, 1.5]}
         return ToolFinished(ToolResult("c1", "ok", f"so {text}", data=data))
 
-    assert make_mask([secret])(event(secret)) == event(MASK_MARKER)
+    assert MaskSecrets([secret])(event(secret)) == event(MASK_MARKER)
     harmless = ToolFinished(ToolResult("c1", "ok", "so", data={"size": 123456789012}))
-    assert make_mask([secret])(harmless) is harmless
+    assert MaskSecrets([secret])(harmless) is harmless
 
 
 def test_longest_secret_is_masked_first():
-    received = make_mask(["abcdefghijkl", "abcdefghijklmnop"])(Notice("info", "abcdefghijklmnop!"))
+    received = MaskSecrets(["abcdefghijkl", "abcdefghijklmnop"])(Notice("info", "abcdefghijklmnop!"))
     assert received == Notice("info", f"{MASK_MARKER}!")
 
 
@@ -82,7 +82,7 @@ def masked_session(folder, backend, tool):
         journal=MemoryJournal("session-1"),
         policy=ALLOW_ALL,
         cwd=str(folder),
-        mask=make_mask([KEY]),
+        mask=MaskSecrets([KEY]),
     )
 
 
@@ -124,7 +124,7 @@ async def test_backend_gets_masked_prompt_and_result(tmp_path):
 @pytest.mark.parametrize("text", [f"a {KEY} b", f"a sk-x {KEY[:9]} {KEY}", f"a {KEY[:5]}\x1b[31m{KEY[5:]}\x1b[0m b"])
 @pytest.mark.invariant("J5")
 def test_secret_in_two_deltas_is_masked(text, size):
-    masking = SessionMasking(make_mask([KEY]))
+    masking = SessionMasking(MaskSecrets([KEY]))
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
     events = [masking.apply(TextDelta("m", piece)) for piece in [*pieces, " end"]]
     shown = "".join(event.text for event in events if event)

@@ -34,6 +34,7 @@ def test_events_keep_their_field_names(example):
     assert json.loads(encode_event(event)) == example
 
 
+@pytest.mark.invariant("E1")
 def test_every_event_type_has_an_example():
     tags = [example["type"] for example in EXAMPLES]
     assert tags == [kind.__struct_config__.tag for kind in EVENT_TYPES]
@@ -69,6 +70,15 @@ def test_examples_set_every_field():
     assert {
         node.cls for kind in EVENT_TYPES for _, node in walk(type_info(kind), "") if isinstance(node, StructType)
     } == kinds
+
+
+@pytest.mark.invariant("E3")
+def test_required_fields_of_events():
+    """A field that is added later has a default, because the events of older versions do not have it."""
+    nodes = (node for kind in EVENT_TYPES for _, node in walk(type_info(kind), ""))
+    kinds = {node.cls.__name__: node for node in nodes if isinstance(node, StructType)}
+    required = {name: [field.encode_name for field in kinds[name].fields if field.required] for name in sorted(kinds)}
+    check("event_required_fields", required)
 
 
 def default(field):

@@ -5,6 +5,8 @@ import os
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+import msgspec
+
 from ostler import __version__
 from ostler.access.session_policy import acp_policy
 from ostler.app.acp_backend import AcpParts, OfferedServices
@@ -126,16 +128,15 @@ class ConfiguredAgent:
         return workspace
 
 
-class ConfiguredAgentSession:
+class ConfiguredAgentSession(msgspec.Struct):
     """A session with the agent and its backend."""
 
-    def __init__(self, session: LocalSession, backend: AcpBackend, backend_name: str) -> None:
-        self.session = session
-        self.backend = backend
-        self._backend_name = backend_name
+    session: LocalSession
+    backend: AcpBackend
+    backend_name: str
 
     async def open(self) -> None:
-        await self.session.open(version=__version__, backend=self._backend_name, options={})
+        await self.session.open(version=__version__, backend=self.backend_name, options={})
 
 
 def _resolve_folder(name: str) -> Path:

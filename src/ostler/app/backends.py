@@ -14,7 +14,7 @@ from ostler.app.engine import make_engine, make_internal_agents
 from ostler.app.project import Project
 from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.plugins.budget import Budget
-from ostler.backends.engine.plugins.validation import no_changed_files
+from ostler.backends.engine.plugins.validation import ChangedFiles, no_changed_files
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Backend, Session, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest
@@ -23,15 +23,10 @@ from ostler.session.session import Spawner
 from ostler.settings.run_options import RunOptions
 
 if TYPE_CHECKING:
+    from ostler.core.store import Store
     from ostler.journal.call_journal import ConversationTexts
+    from ostler.mcp.tool_source import McpToolSource
     from ostler.workspace.session_undo import SessionUndo
-
-
-def on_server(backend: str, session_id: str) -> str:
-    """Return the name of a server's backend with one of the server's sessions."""
-    from ostler.backends.remote.server import SESSIONS
-
-    return f"{backend if ':' in backend else f'{backend}:'}{SESSIONS}/{session_id}"
 
 
 class SessionDraft(msgspec.Struct):
@@ -41,11 +36,17 @@ class SessionDraft(msgspec.Struct):
     request: OpenSessionRequest
     options: RunOptions
     access: ActiveAgent
-    workspace: Workspace | None
+    store: "Store"
     budget: Budget
+    workspace: Workspace | None
     tools: ToolRunner
+    mcp: "McpToolSource | None" = None
     undo: "SessionUndo | None" = None
     spawner: Spawner | None = None
+
+    @property
+    def changed_files(self) -> ChangedFiles:
+        return self.undo.changed_files if self.undo else no_changed_files
 
 
 class MadeBackend(msgspec.Struct, frozen=True):
@@ -61,23 +62,14 @@ class MadeBackend(msgspec.Struct, frozen=True):
     on_open: Callable[[Session], None] | None = None
 
 
-class BackendMaker:
+class BackendMaker(msgspec.Struct, frozen=True):
     """Makes backends. `custom` replaces them all; `choose_model` is called only for the engine."""
 
-    def __init__(
-        self,
-        choose_model: Callable[[Project], Awaitable[ModelChoice]],
-        announcer: ModelAnnouncer,
-        notify: Callable[[str], None],
-        custom: Backend | None = None,
-        *,
-        makes_titles: bool = True,
-    ) -> None:
-        self._choose_model = choose_model
-        self._announcer = announcer
-        self._notify = notify
-        self._custom = custom
-        self._makes_titles = makes_titles
+    choose_model: Callable[[Project], Awaitable[ModelChoice]]
+    announcer: ModelAnnouncer
+    notify: Callable[[str], None]
+    custom: Backend | None
+    makes_titles: bool
 
     async def make(self, draft: SessionDraft) -> MadeBackend:
         """Make the backend that the request names. Raises `UsageError` for an unknown name."""
@@ -86,19 +78,18 @@ class BackendMaker:
 
     async def _make(self, draft: SessionDraft) -> MadeBackend:
         name = draft.request.backend
-        if self._custom:
-            return MadeBackend(name, self._custom, draft.tools)
+        if self.custom:
+            return MadeBackend(name, self.custom, draft.tools)
         if name.startswith(ACP_PREFIX) and draft.workspace:
             return self._make_acp(draft, draft.workspace)
         if name == ZERO and draft.workspace:
-            return self._make_zero(draft, draft.workspace)
-        if name.partition(":")[0] == REMOTE and draft.workspace:
-            from ostler.app.remote_backend import make_remote_parts
+            from ostler.app.zero_backend import make_zero_backend
 
-            changed_files = draft.undo.changed_files if draft.undo else no_changed_files
-            parts = (draft.project, draft.request, draft.options, draft.tools)
-            remote = await make_remote_parts(*parts, changed_files)
-            return MadeBackend(remote.name, remote.backend, draft.tools, remote.texts, remote.backend.share_requests)
+            return MadeBackend(ZERO, *make_zero_backend(draft, draft.workspace))
+        if name.partition(":")[0] == REMOTE and draft.workspace:
+            from ostler.app.remote_backend import make_remote_backend
+
+            return await make_remote_backend(draft)
         if name == "none":
             from ostler.backends.none import NoBackend
 
@@ -111,33 +102,15 @@ class BackendMaker:
         from ostler.app.acp_backend import make_acp_parts
 
         parts = make_acp_parts(draft.project, draft.request, workspace, draft.options.model)
-        self._notify(own_tools_note(parts.agent, ephemeral=draft.options.ephemeral))
+        self.notify(own_tools_note(parts.agent, ephemeral=draft.options.ephemeral))
         return MadeBackend(parts.name, parts.backend, parts.tools)
 
-    def _make_zero(self, draft: SessionDraft, workspace: Workspace) -> MadeBackend:
-        from ostler.app.zero_backend import ZeroParts
-
-        parts = ZeroParts(draft.project, draft.request, workspace, draft.access, draft.options)
-        return MadeBackend(ZERO, parts.backend, parts.tools)
-
     async def _make_engine(self, draft: SessionDraft) -> Backend:
-        settings, options, access = draft.project.settings, draft.options, draft.access
-        internal_agents = (
-            make_internal_agents(settings, options, access.internal_role)
-            if self._makes_titles
-            else InternalAgents(access.internal_role)
-        )
-        model = await self._choose_model(draft.project)
-        engine = make_engine(
-            draft.project,
-            model,
-            draft.tools,
-            options,
-            access.role,
-            draft.budget,
-            internal_agents,
-            draft.undo.changed_files if draft.undo else no_changed_files,
-            access.may_write,
-        )
-        engine.announce_model = partial(self._announcer.announce, model)
+        project, options, access = draft.project, draft.options, draft.access
+        agents = InternalAgents(access.internal_role)
+        if self.makes_titles:
+            agents = make_internal_agents(project.settings, options, access.internal_role)
+        model = await self.choose_model(project)
+        engine = make_engine(project, model, draft.tools, options, access, draft.budget, agents, draft.changed_files)
+        engine.announce_model = partial(self.announcer.announce, model)
         return engine

@@ -3,16 +3,14 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ostler.app.interactive import LazySessionManager, keeps_prompts
 from ostler.core.sessions import OpenSessionRequest
-from ostler.frontends.repl.console import Console
 from ostler.frontends.repl.frontend import ReplFrontend
 from ostler.frontends.repl.plain_console import PlainConsole
 from ostler.frontends.repl.terminal import can_edit_lines, is_terminal, silence_closed_output
@@ -26,6 +24,7 @@ from ostler.text.sanitise import sanitise
 
 if TYPE_CHECKING:
     from ostler.app.command_services import LocalCommandServices
+    from ostler.frontends.repl.line_editor import LineEditorConsole
 
 
 class ChatClient(msgspec.Struct, frozen=True):
@@ -55,7 +54,8 @@ class ChatClient(msgspec.Struct, frozen=True):
 
             return await FullScreenClient(self.options, self.resume).run_async()
         paint.theme = ui.theme if ui.theme in THEMES else paint.theme
-        console = self._make_editor_console(cwd, paint, settings) if editor else _make_plain_console()
+        line_editor = self._make_line_editor(cwd, paint, settings) if editor else None
+        console = line_editor or PlainConsole(0, sys.stdout, is_terminal=is_terminal(0))
 
         def notify(line: str) -> None:
             from ostler.rendering.wrapping import wrap_notice
@@ -63,9 +63,9 @@ class ChatClient(msgspec.Struct, frozen=True):
             console.show([paint(row, "dim") for row in wrap_notice(f"· {sanitise(line)}", paint.columns())])
 
         manager = LazySessionManager(self.options, notify, keeps_prompts=not self.resume)
-        if isinstance(console, HidesPrompts):
-            has_secret = console.is_sensitive
-            console.is_sensitive = lambda text: not manager.keeps_prompts or has_secret(text)
+        if line_editor:
+            has_secret = partial(contains_secret, settings, self.options.model.get("api_key", ""))
+            line_editor.is_sensitive = lambda text: not manager.keeps_prompts or has_secret(text)
         request = OpenSessionRequest(self.options.cwd, self.options.backend, resume=self.resume, interactive=True)
 
         def services() -> "LocalCommandServices":
@@ -75,23 +75,10 @@ class ChatClient(msgspec.Struct, frozen=True):
 
         return await ReplFrontend(request, console, paint, services, ui.details).run(manager)
 
-    def _make_editor_console(self, cwd: Path, paint: Styler, settings: Settings) -> Console:
+    def _make_line_editor(self, cwd: Path, paint: Styler, settings: Settings) -> "LineEditorConsole":
         from ostler.frontends.repl.line_editor import LineEditorConsole
 
         history = project_folder(cwd) / "prompt_history" if keeps_prompts(self.options) else None
         ui = settings.config.ui
         vi = ui.keys.get("editing") == "vi"
-        console = LineEditorConsole(sys.stdout, history, colour=paint.enabled, vi=vi, bell=ui.bell)
-        console.is_sensitive = partial(contains_secret, settings, self.options.model.get("api_key", ""))
-        return console
-
-
-@runtime_checkable
-class HidesPrompts(Protocol):
-    """A console with a history, in which text is not stored if it is sensitive."""
-
-    is_sensitive: Callable[[str], bool]
-
-
-def _make_plain_console() -> PlainConsole:
-    return PlainConsole(0, sys.stdout, is_terminal=is_terminal(0))
+        return LineEditorConsole(sys.stdout, history, colour=paint.enabled, vi=vi, bell=ui.bell)

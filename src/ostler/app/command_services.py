@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import aclosing, closing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -69,11 +70,8 @@ class LocalCommandServices:
     async def undo(self, direction: Direction, turns: Sequence[str], session_id: str) -> Sequence[str]:
         from ostler.workspace.session_undo import apply_undo, open_checkpoints
 
-        checkpoints = open_checkpoints(self._cwd, project_folder(self._cwd))
-        try:
+        with closing(open_checkpoints(self._cwd, project_folder(self._cwd))) as checkpoints:
             return await apply_undo(checkpoints, direction, turns, session_id)
-        finally:
-            checkpoints.close()
 
     def undo_gaps(self) -> Sequence[str]:
         from ostler.workspace.undo_gaps import ReportedGaps
@@ -84,11 +82,8 @@ class LocalCommandServices:
         from ostler.app.workspace import make_workspace
         from ostler.tools.working_tree_diff import diff_working_tree
 
-        workspace = make_workspace(self._load_project(), self._options, interactive=False)
-        try:
+        async with aclosing(make_workspace(self._load_project(), self._options, interactive=False)) as workspace:
             return await diff_working_tree(workspace, path)
-        finally:
-            await workspace.aclose()
 
     def memory(self) -> str:
         found = (name for name in RULES_FILES if (self._cwd / name).is_file())

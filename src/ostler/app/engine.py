@@ -6,6 +6,7 @@ from functools import cache
 
 import msgspec
 
+from ostler.access.active_agent import ActiveAgent
 from ostler.app.project import Project
 from ostler.backends.engine.backend import Engine
 from ostler.backends.engine.internal_agents import InternalAgents
@@ -19,7 +20,7 @@ from ostler.backends.engine.text_edits.text_editing import TextEditing
 from ostler.core.package_data import read_text
 from ostler.core.protocols import ToolRunner
 from ostler.core.tools import ToolSpec
-from ostler.knowledge.agent_definition import AgentRole, FindRole, no_roles
+from ostler.knowledge.agent_definition import AgentRole
 from ostler.knowledge.project_knowledge import ProjectKnowledge
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.models.model_choice import ModelChoice, embedded_name
@@ -37,18 +38,16 @@ def make_engine(
     model: ModelChoice,
     tools: ToolRunner,
     options: RunOptions,
-    roles: FindRole = no_roles,
-    budget: Budget | None = None,
+    access: ActiveAgent,
+    budget: Budget,
     internal_agents: InternalAgents = BUILT_IN_AGENTS,
     changed_files: ChangedFiles = no_changed_files,
-    may_write: Callable[[], bool] = lambda: True,
     *,
     is_child: bool = False,
 ) -> Engine:
     """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits.
 
-    `may_write` is whether the policy may allow changes of files. A child has no time limit of its own: that of the root
-    session ends both.
+    A child has no time limit of its own: that of the root session ends both.
     """
     settings, knowledge = project.settings, project.knowledge
     sections = cache(lambda: prompt_sections(project, tools.specs()))
@@ -60,10 +59,12 @@ def make_engine(
         system=lambda: join_sections(sections()),
         limits=msgspec.structs.replace(limits, time=None) if is_child else limits,
         compaction=compaction_settings(settings),
-        roles=roles,
+        roles=access.role,
         checks=_make_checks(knowledge, settings.config.validation, changed_files, tools),
         budget=budget,
-        project=ProjectPrompt(sections, knowledge.rules_for_path, TextEditing(project.folder, find_checks, may_write)),
+        project=ProjectPrompt(
+            sections, knowledge.rules_for_path, TextEditing(project.folder, find_checks, access.may_write)
+        ),
         internal_agents=internal_agents,
     )
     if hasattr(tools, "context_window"):  # it lists fewer tools for a small window

@@ -56,10 +56,8 @@ async def open_manual_calls(
         journal=lambda: MemoryJournal("tool-call"),
     )
     await session.open(version=__version__, backend="none", options={})
-    try:
+    async with contextlib.aclosing(session):
         yield ManualCalls(session, host, workspace)
-    finally:
-        await session.aclose()
 
 
 async def explain_call(options: RunOptions, call: ToolCall, *, interactive: bool) -> "Explanation":
@@ -67,16 +65,13 @@ async def explain_call(options: RunOptions, call: ToolCall, *, interactive: bool
     from ostler.access.explanation import explain, find_danger_source
 
     project = Project.load(options.cwd, trust=options.trust)
-    workspace = make_workspace(project, options, interactive=interactive)
     policy = make_policy(project.settings, options, interactive=interactive)
-    try:
+    async with contextlib.aclosing(make_workspace(project, options, interactive=interactive)) as workspace:
         access = ActiveAgent(project.agents, policy, options, workspace.shell)
         access.set_option("agent", options.agent)
         permission = await make_tool_host(project, workspace).permission(call)
         if not access.allows_tool(call.tool):
             raise UsageError(f"agent {options.agent or options.mode} does not have the tool {call.tool}")
-    finally:
-        await workspace.aclose()
     command = str(call.arguments.get("command", "")) if call.tool == "bash" else ""
     source = find_danger_source(command, project.root, project.settings.config.security)
     return explain(permission, access.policy(), tuple(project.grants().rules()), danger_source=source)

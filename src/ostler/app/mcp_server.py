@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 
 from ostler import __version__
@@ -59,8 +59,5 @@ async def _open_run(options: RunOptions, session_id: str, interactive: bool) -> 
 
     request = OpenSessionRequest(options.cwd, resume=session_id, interactive=interactive)
     manager = LocalSessionManager(options if interactive else options.unattended(), notify)
-    session = await manager.open(request)
-    try:
+    async with aclosing(await manager.open(request)) as session:
         yield session
-    finally:
-        await session.aclose()

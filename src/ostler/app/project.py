@@ -14,7 +14,7 @@ from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.knowledge.project_knowledge import BuiltinKnowledge, ProjectKnowledge
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.knowledge.trusted_settings import count_untrusted, find_trust_store, load_settings
-from ostler.session.masking import MaskSecrets, make_mask
+from ostler.session.masking import MaskSecrets
 from ostler.settings.effective import Settings
 from ostler.settings.grants import ProjectGrants
 from ostler.settings.home import project_id
@@ -128,7 +128,7 @@ class Project:
 
     def mask(self, *extra_secrets: str) -> MaskSecrets:
         """Return a function that masks the secrets in use."""
-        return make_mask(secrets_in_use(self.settings, os.environ, *extra_secrets))
+        return MaskSecrets(secrets_in_use(self.settings, os.environ, *extra_secrets))
 
     def secret_masker(self) -> SecretMasker:
         """Return what masks the secrets in use in text that is no event."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Unpack
 
 from ostler.app.session_manager import LocalSessionManager
@@ -46,11 +46,9 @@ async def open_session(
     own = None if isinstance(backend, str) else backend
     name = backend if isinstance(backend, str) else "library" if backend else ""
     manager = LocalSessionManager(options, notes.append, choice, own)
-    session = await manager.open(OpenSessionRequest(cwd, name, resume=resume, interactive=ask is not None))
-    try:
+    request = OpenSessionRequest(cwd, name, resume=resume, interactive=ask is not None)
+    async with aclosing(await manager.open(request)) as session:
         yield Conversation(session, notes, ask)
-    finally:
-        await session.aclose()
 
 
 def run(

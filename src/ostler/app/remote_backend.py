@@ -2,25 +2,24 @@
 
 import os
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from ostler import __version__
 from ostler.app.backend_kinds import REMOTE
+from ostler.app.backends import MadeBackend, SessionDraft
 from ostler.app.project import Project
+from ostler.backends.engine.plugins.validation import ChangedFiles
 from ostler.backends.remote.backend import RemoteBackend
 from ostler.backends.remote.plan import RemotePlan
 from ostler.backends.remote.server import SESSIONS, RemoteServer, ServerAddress, parse_server_url
-from ostler.core.protocols import ToolRunner
-from ostler.core.sessions import OpenSessionRequest
 from ostler.credentials.server_login import KnownServer, open_server
 from ostler.credentials.server_logins import ServerLogins
 from ostler.credentials.store import open_credentials
 from ostler.journal.call_journal import ConversationTexts
 from ostler.knowledge.agent_definition import AgentDefinition
-from ostler.settings.run_options import RunOptions
 from ostler.wire.frames_shared import RemoteWorkspace, WorkspaceSection
 
 T = TypeVar("T")
@@ -28,45 +27,33 @@ MAX_SECTIONS_BYTES = 1_000_000
 MAX_AGENTS_BYTES = 500_000
 
 
-class RemoteParts(msgspec.Struct, frozen=True):
-    """The backend of a session with a server, and the name that finds the server again."""
-
-    name: str
-    backend: RemoteBackend
-    texts: ConversationTexts
-
-
-async def make_remote_parts(
-    project: Project,
-    request: OpenSessionRequest,
-    options: RunOptions,
-    tools: ToolRunner,
-    changed_files: Callable[[], Awaitable[Sequence[str]]],
-) -> RemoteParts:
+async def make_remote_backend(draft: SessionDraft) -> MadeBackend:
     """Build the backend for `remote`, `remote:URL`, `remote:NAME` or `remote:unix:FILE`. Raises `OstlerError`."""
-    target = request.backend.removeprefix(REMOTE).removeprefix(":")
+    project, options = draft.project, draft.options
+    target = draft.request.backend.removeprefix(REMOTE).removeprefix(":")
     known, address = await _find(target)
     texts = ConversationTexts()
     plan = RemotePlan(
         __version__,
         socket.gethostname() or "this machine",
-        tools.specs,
+        draft.tools.specs,
         lambda: describe_workspace(project),
         options.model.get("model", ""),
         address.session_id,
         options.take_tools,
         project.settings.config.security.shared_approvals,
         restore=texts.restore,
-        checks=FolderChecks(project, changed_files) if project.settings.config.validation.enabled else None,
+        checks=FolderChecks(project, draft.changed_files) if project.settings.config.validation.enabled else None,
     )
     server = RemoteServer(address, known.dialer(os.environ), known.headers())
-    return RemoteParts(f"{REMOTE}:{known.url}", RemoteBackend(plan, server), texts)
+    backend = RemoteBackend(plan, server)
+    return MadeBackend(f"{REMOTE}:{known.url}", backend, draft.tools, texts, backend.share_requests)
 
 
 class FolderChecks:
     """The checks after edits of the folder on this machine."""
 
-    def __init__(self, project: Project, changed_files: Callable[[], Awaitable[Sequence[str]]]) -> None:
+    def __init__(self, project: Project, changed_files: ChangedFiles) -> None:
         """`changed_files` returns the files that changed since it was last called, whatever changed them."""
         self.seconds = project.settings.config.validation.timeout_ms / 1000
         self._knowledge = project.knowledge

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -45,31 +45,30 @@ MAX_FILES = 65_536  # open files of the server
 THREADS = 64  # that wait for the database, which commits the work of all of them together
 
 
-class SessionOpener:
+class SessionOpener(msgspec.Struct, frozen=True):
     """Opens the sessions of all users with the server's model."""
 
-    def __init__(self, options: RunOptions, model: ModelChoice, sessions: HostedSessions, settings: Settings) -> None:
-        self._options = options
-        self._model = model
-        self._sessions = sessions
-        self._settings = settings
+    options: RunOptions
+    model: ModelChoice
+    sessions: HostedSessions
+    settings: Settings
 
     async def open(
         self, owner: str, request: OpenSessionRequest, tools: ToolRunner, workspace: RemoteWorkspace | None
     ) -> Session:
-        store = self._sessions.of(owner)
+        store = self.sessions.of(owner)
         folder = FolderElsewhere(_prompt_sections(request.cwd, workspace), _agents(workspace), PROJECT)
-        manager = LocalSessionManager(self._options, notify, self._model, store=store, elsewhere=folder)
+        manager = LocalSessionManager(self.options, notify, self.model, store=store, elsewhere=folder)
         return await manager.open(request, tools=tools)
 
     async def open_chat(self, owner: str) -> Session:
-        manager = LocalSessionManager(msgspec.structs.replace(self._options, ephemeral=True), notify, self._model)
+        manager = LocalSessionManager(msgspec.structs.replace(self.options, ephemeral=True), notify, self.model)
         request = OpenSessionRequest("/", interactive=False)
         return await manager.open(request, tools=_tools_without_workspace(()))
 
     def session_tools(self) -> ToolRunner:
         """Return the tools that act on the session."""
-        all_tools = (*builtin_tools(self._settings), TaskTool())
+        all_tools = (*builtin_tools(self.settings), TaskTool())
         return _tools_without_workspace([tool for tool in all_tools if tool.spec.runs_in == "session"])
 
 
@@ -167,21 +166,16 @@ async def _serve(options: RunOptions, serve: ServeOptions) -> int:
     if access_plan.tcp:
         check_listening(access_plan.tcp)
     model = await choose_model(settings, options.model, os.environ)
-    database = open_database(path)
-    try:
-        with writing_log(settings, path, options.model.get("api_key", "")):
-            accounts, sessions = SqliteAccounts(database), SqliteSessions(database)
-            access = ServerAccess(access_plan, accounts, open_audit_log(path))
-            try:
-                if access.url:
-                    store_address(ServerPlace(access.url, access.port, access.fingerprint), path)
-                config = serving_config(serve, settings)
-                hubs = make_hubs(options, model, sessions, settings, config, accounts.limits)
-                return await _serve_sessions(hubs, access, model.description)
-            finally:
-                access.close()
-    finally:
-        database.close()
+    with (
+        closing(open_database(path)) as database,
+        writing_log(settings, path, options.model.get("api_key", "")),
+        closing(ServerAccess(access_plan, accounts := SqliteAccounts(database), open_audit_log(path))) as access,
+    ):
+        if access.url:
+            store_address(ServerPlace(access.url, access.port, access.fingerprint), path)
+        config, sessions = serving_config(serve, settings), SqliteSessions(database)
+        hubs = make_hubs(options, model, sessions, settings, config, accounts.limits)
+        return await _serve_sessions(hubs, access, model.description)
 
 
 async def _serve_sessions(hubs: SessionHubs, access: ServerAccess, model: str) -> int:

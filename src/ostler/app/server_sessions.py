@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import aclosing
 
 import msgspec
 
@@ -58,11 +59,9 @@ def _find(name: str) -> KnownServer:
 
 
 async def _fetch(known: KnownServer) -> Sequence[RemoteSession]:
-    server = RemoteServer(ServerAddress(known.origin, unix=known.unix), known.dialer(os.environ), known.headers())
-    try:
+    address = ServerAddress(known.origin, unix=known.unix)
+    async with aclosing(RemoteServer(address, known.dialer(os.environ), known.headers())) as server:
         return await server.sessions()
-    finally:
-        await server.aclose()
 
 
 def _entry(session: RemoteSession, known: KnownServer) -> ServerSession:

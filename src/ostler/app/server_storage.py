@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -80,8 +80,5 @@ def open_accounts(path: str = "") -> Iterator[Accounts]:
     """Give access to the accounts of a server, which may be running at the same time."""
     from ostler.storage.sqlite_accounts import SqliteAccounts
 
-    database = open_database(path)
-    try:
+    with closing(open_database(path)) as database:
         yield SqliteAccounts(database)
-    finally:
-        database.close()

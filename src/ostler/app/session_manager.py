@@ -12,13 +12,12 @@ from ostler import __version__
 from ostler.access.active_agent import ActiveAgent
 from ostler.access.session_policy import make_policy
 from ostler.app.backend_kinds import backend_kind
-from ostler.app.backends import BackendMaker, MadeBackend, SessionDraft, on_server
+from ostler.app.backends import BackendMaker, MadeBackend, SessionDraft
 from ostler.app.composition import compose
 from ostler.app.engine import tree_budget
 from ostler.app.project import NOTHING_ELSEWHERE, FolderElsewhere, Project
 from ostler.app.tool_host import make_mcp_source, make_tool_host
 from ostler.app.workspace import make_workspace
-from ostler.backends.engine.plugins.budget import Budget
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Backend, HasChildTools, Journal, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
@@ -33,8 +32,6 @@ from ostler.workspace.session_workspace import SessionWorkspace, clean_up_killed
 if TYPE_CHECKING:
     from ostler.app.subagents import Subagents
     from ostler.core.store import Store
-    from ostler.mcp.tool_source import McpToolSource
-    from ostler.workspace.session_undo import SessionUndo
 
 
 def _journal(journal: Journal, made: MadeBackend) -> Journal:
@@ -44,6 +41,13 @@ def _journal(journal: Journal, made: MadeBackend) -> Journal:
     from ostler.journal.call_journal import CallJournal
 
     return CallJournal(journal, made.texts)
+
+
+def _on_server(backend: str, session_id: str) -> str:
+    """Return the name of a server's backend with one of the server's sessions."""
+    from ostler.backends.remote.server import SESSIONS
+
+    return f"{backend if ':' in backend else f'{backend}:'}{SESSIONS}/{session_id}"
 
 
 def _drop_journal(opening: "asyncio.Future[Journal]") -> None:
@@ -74,7 +78,7 @@ class LocalSessionManager:
         self._elsewhere = elsewhere
         self.project: Project  # of the session that was opened last
         self._announcer = ModelAnnouncer(notify if model is None else lambda line: None)
-        self._backends = BackendMaker(self._choose_model, self._announcer, notify, backend, makes_titles=model is None)
+        self._backends = BackendMaker(self._choose_model, self._announcer, notify, backend, model is None)
 
     async def open(
         self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
@@ -84,8 +88,6 @@ class LocalSessionManager:
         store = self._store_for(project)
         session_id = self._find(project, store, request)
         request = self._with_backend(request, store, session_id)
-        if request.resume and not session_id:
-            request = msgspec.structs.replace(request, backend=on_server(request.backend, request.resume), resume="")
         if backend_kind(request.backend).uses_zero_settings and project.folder:
             project = project.for_agent_zero()
             unknown = [f"${name} is not supported" for name in unknown_zero_variables(os.environ)]
@@ -129,40 +131,31 @@ class LocalSessionManager:
     ) -> SessionDraft:
         """Make what does not depend on the backend: access, subagents, tools and undo."""
         own = workspace if isinstance(workspace, SessionWorkspace) else None  # in which this session runs commands
-        access, budget = self._make_access(project, request, own), tree_budget(project.settings, self._options)
-        remote = tools if isinstance(tools, HasChildTools) else None
-        task_agents = project.task_agents() if own or remote else {}
+        access = self._make_access(project, request, own)
+        task_agents = project.task_agents() if own or isinstance(tools, HasChildTools) else {}
         mcp = None if tools else make_mcp_source(project, request.mcp_servers, interactive=request.interactive)
-        place = remote or own
-        spawner = self._make_spawner(project, access, place, store, budget, mcp) if place and task_agents else None
-        undo: SessionUndo | None = None
-        if workspace and self._may_change(project, request, access):
-            from ostler.app.workspace import make_undo
-
-            undo = make_undo(project, self._options, own)
         if tools is None:
             assert workspace is not None
             for_server = backend_kind(request.backend).is_elsewhere
             tools = make_tool_host(project, workspace, access.allows_tool, task_agents, mcp, for_server=for_server)
-        return SessionDraft(project, request, self._options, access, workspace, budget, tools, undo, spawner)
+        budget = tree_budget(project.settings, self._options)
+        draft = SessionDraft(project, request, self._options, access, store, budget, workspace, tools, mcp)
+        if task_agents:
+            draft.spawner = self._make_spawner(draft)
+        if workspace and self._may_change(project, request, access):
+            from ostler.app.workspace import make_undo
 
-    def _make_spawner(
-        self,
-        project: Project,
-        access: ActiveAgent,
-        place: "SessionWorkspace | HasChildTools",
-        store: "Store",
-        budget: Budget,
-        mcp: "McpToolSource | None",
-    ) -> Spawner:
+            draft.undo = make_undo(project, self._options, own)
+        return draft
+
+    def _make_spawner(self, draft: SessionDraft) -> Spawner:
         """Return the function that runs tasks in child sessions; what it needs is imported at the first task."""
 
         @cache
         def subagents() -> "Subagents":
             from ostler.app.subagents import Subagents
 
-            announcer, models = self._announcer, self._models
-            return Subagents(project, self._options, access, place, store, budget, announcer, models, mcp)
+            return Subagents(draft, self._announcer, self._models)
 
         return lambda parent, task: subagents().spawn(parent, task)
 
@@ -204,13 +197,15 @@ class LocalSessionManager:
 
     def _with_backend(self, request: OpenSessionRequest, store: "Store", session_id: str) -> OpenSessionRequest:
         """Fill in the backend of the flags, of the resumed session, or the engine, if the request names none."""
-        if request.backend or self._options.backend:
-            return msgspec.structs.replace(request, backend=request.backend or self._options.backend)
-        previous = store.backend(session_id) if session_id else ""
-        if not backend_kind(previous).has_own_history:
-            return msgspec.structs.replace(request, backend="engine")
-        self._notify(f"backend: {previous} (this session was started with it)")
-        return msgspec.structs.replace(request, backend=previous)
+        backend = request.backend or self._options.backend
+        if not backend and session_id:
+            previous = store.backend(session_id)
+            if backend_kind(previous).has_own_history:
+                self._notify(f"backend: {previous} (this session was started with it)")
+                backend = previous
+        if request.resume and not session_id:  # only the server has it
+            return msgspec.structs.replace(request, backend=_on_server(backend, request.resume), resume="")
+        return msgspec.structs.replace(request, backend=backend or "engine")
 
     def _make_access(
         self, project: Project, request: OpenSessionRequest, workspace: SessionWorkspace | None

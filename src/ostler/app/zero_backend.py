@@ -3,9 +3,8 @@
 import os
 import socket
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,8 +21,7 @@ from ostler.backends.agent_zero.server import ZeroServer, parse_server_url
 from ostler.backends.agent_zero.transport import TransportStart, TurnListener, ZeroTransport
 from ostler.backends.agent_zero.workspace_context import ContextSender
 from ostler.core.errors import UsageError
-from ostler.core.protocols import Tool, Workspace
-from ostler.core.sessions import OpenSessionRequest
+from ostler.core.protocols import Tool, ToolRunner, Workspace
 from ostler.credentials.agent_zero import ZeroCredentials
 from ostler.credentials.store import open_credentials
 from ostler.http.url import ServerOrigin
@@ -38,33 +36,14 @@ from ostler.tools.protocol.connector_shell import ConnectorShellTool
 from ostler.tools.protocol.stated_reasons import SHELL_TOOLS, StatedReasons, StatedReasonToolRunner
 from ostler.wire.agent_zero.tool_requests import REQUESTED_TOOLS
 
-# What agents allow or forbid for the tools of the connector.
-BUILTIN_NAMES = {
-    "connector_read": "read",
-    "connector_write": "write",
-    "connector_patch": "patch",
-    "connector_shell": "bash",
-}
+if TYPE_CHECKING:
+    from ostler.app.backends import SessionDraft
+
 TOOLS = ("read", "list", "grep", "glob", "write", "edit", "patch", "bash", "stat", "mkdir")
 SHELL_WARNING = (
     "shell commands that Agent Zero requests can run on this machine (security.allow_shell); "
     "each one is still checked by the permission rules"
 )
-
-
-class ZeroLimits(msgspec.Struct, frozen=True):
-    """Limits of a turn: seconds (0 means none), requests for tools, and with the connector operations."""
-
-    max_wait: float
-    max_rounds: int
-    max_operations: int
-
-
-def _turn_limits(settings: Settings, options: RunOptions) -> ZeroLimits:
-    limits = settings.config.limits
-    times = (settings.config.connection.max_wait_seconds, options.max_time or limits.time)
-    max_wait = min((seconds for seconds in times if seconds), default=0.0)
-    return ZeroLimits(max_wait, options.max_steps or limits.steps, options.max_steps or MAX_CALLS)
 
 
 def _useless_flags(options: RunOptions) -> tuple[str, ...]:
@@ -74,46 +53,36 @@ def _useless_flags(options: RunOptions) -> tuple[str, ...]:
     return (f"no effect with Agent Zero, which selects its model: {', '.join(flags)}",) if flags else ()
 
 
-class ZeroParts:
-    """The backend and the tools of a session with Agent Zero."""
+def make_zero_backend(draft: "SessionDraft", workspace: Workspace) -> tuple[AgentZeroBackend, ToolRunner]:
+    """Build the backend of a session with Agent Zero, and its tools."""
+    settings, access, host = draft.project.settings, draft.access, host_name()
+    connection, allow_shell = settings.config.connection, settings.config.security.allow_shell is True
+    server, reasons = _Server(settings, draft.options, *server_location(settings)), StatedReasons(host)
+    tools = [tool for tool in builtin_tools(settings) if tool.spec.name in TOOLS]
+    tool_host = LocalToolHost(
+        tools,
+        workspace,
+        lambda: _protocol_tools(tools),
+        lambda tool: (allow_shell or tool not in SHELL_TOOLS) and access.allows_tool(_builtin_name(tool)),
+        draft.project.hooks,
+    )
+    plan = ZeroPlan(
+        server.origin.address,
+        host,
+        draft.request.fork,
+        {"agent_profile": connection.agent_profile, "project": connection.project},
+        lambda call_id, stated: reasons.add(call_id, stated.command, stated.reason),
+        (*([SHELL_WARNING] if allow_shell else []), *_useless_flags(draft.options)),
+        REQUESTED_TOOLS,
+    )
+    context_sender = _make_context_sender(draft.project, workspace, access, host)
+    backend = AgentZeroBackend(plan, (server.connector, server.message_api), context_sender)
+    return backend, StatedReasonToolRunner(tool_host, reasons, allow_shell=allow_shell)
 
-    def __init__(
-        self,
-        project: Project,
-        request: OpenSessionRequest,
-        workspace: Workspace,
-        access: ActiveAgent,
-        options: RunOptions,
-    ) -> None:
-        connection = project.settings.config.connection
-        origin, path = server_location(project.settings)
-        allow_shell = project.settings.config.security.allow_shell is True
-        limits = _turn_limits(project.settings, options)
-        host = host_name()
-        reasons = StatedReasons(host)
-        tools = [tool for tool in builtin_tools(project.settings) if tool.spec.name in TOOLS]
-        tool_host = LocalToolHost(
-            tools,
-            workspace,
-            lambda: _protocol_tools(tools),
-            lambda tool: (allow_shell or tool not in SHELL_TOOLS) and access.allows_tool(BUILTIN_NAMES.get(tool, tool)),
-            project.hooks,
-        )
-        self.tools = StatedReasonToolRunner(tool_host, reasons, allow_shell=allow_shell)
-        plan = ZeroPlan(
-            origin.address,
-            host,
-            request.fork,
-            {"agent_profile": connection.agent_profile, "project": connection.project},
-            lambda call_id, stated: reasons.add(call_id, stated.command, stated.reason),
-            (*([SHELL_WARNING] if allow_shell else []), *_useless_flags(options)),
-            REQUESTED_TOOLS,
-        )
-        probes = (
-            partial(_connector, origin, path, project.settings, host, limits),
-            partial(_message_api, origin, path, project.settings, limits),
-        )
-        self.backend = AgentZeroBackend(plan, probes, _make_context_sender(project, workspace, access, host))
+
+def _builtin_name(tool: str) -> str:
+    """Return the tool whose name agents use to allow or forbid a tool, also one of the connector."""
+    return "bash" if tool == "connector_shell" else tool.removeprefix("connector_")
 
 
 def _protocol_tools(tools: Sequence[Tool[Any]]) -> tuple[Tool[Any], ...]:
@@ -138,33 +107,58 @@ def _make_context_sender(
     return ContextSender(ZeroContextSource(project, workspace, access.policy, host), config.mode)
 
 
-async def _connector(
-    origin: ServerOrigin,
-    path: str,
-    settings: Settings,
-    host: str,
-    limits: ZeroLimits,
-    start: TransportStart,
-    listener: TurnListener,
-) -> ZeroTransport | None:
-    if not ZeroServer(origin, path).has_routes:
-        return None
-    connection = settings.config.connection
-    page = path.rpartition("/")[0].removesuffix("/api")
-    server = ConnectorServer(origin, page, find_login(origin), os.environ)
-    connector = ConnectorSettings(
-        host,
-        __version__,
-        settings.config.security.allow_shell is True,
-        connection.project,
-        connection.agent_profile,
-        connection.timeout_seconds,
-        connection.keepalive_seconds,
-        limits.max_wait,
-        connection.other_hosts,
-        limits.max_operations,
-    )
-    return await probe_connector(server, connector, start, listener, has_key=bool(find_api_key(settings, origin)))
+class _Server(msgspec.Struct, frozen=True):
+    """The server of the settings, and the transports to it."""
+
+    settings: Settings
+    options: RunOptions
+    origin: ServerOrigin
+    path: str
+
+    @property
+    def _max_wait(self) -> float:
+        """The longest turn in seconds; 0 means no limit."""
+        config = self.settings.config
+        times = (config.connection.max_wait_seconds, self.options.max_time or config.limits.time)
+        return min((seconds for seconds in times if seconds), default=0.0)
+
+    async def connector(self, start: TransportStart, listener: TurnListener) -> ZeroTransport | None:
+        if not ZeroServer(self.origin, self.path).has_routes:
+            return None
+        connection = self.settings.config.connection
+        page = self.path.rpartition("/")[0].removesuffix("/api")
+        server = ConnectorServer(self.origin, page, find_login(self.origin), os.environ)
+        connector = ConnectorSettings(
+            host_name(),
+            __version__,
+            self.settings.config.security.allow_shell is True,
+            connection.project,
+            connection.agent_profile,
+            connection.timeout_seconds,
+            connection.keepalive_seconds,
+            self._max_wait,
+            connection.other_hosts,
+            self.options.max_steps or MAX_CALLS,
+        )
+        has_key = bool(find_api_key(self.settings, self.origin))
+        return await probe_connector(server, connector, start, listener, has_key=has_key)
+
+    async def message_api(self, start: TransportStart, listener: TurnListener) -> ZeroTransport:
+        server = ZeroServer(self.origin, self.path, find_api_key(self.settings, self.origin), os.environ)
+        connection = self.settings.config.connection
+        api = MessageApiSettings(
+            connection.lifetime_hours,
+            connection.stream,
+            connection.stream_mode,
+            connection.timeout_seconds,
+            connection.keepalive_seconds,
+            self._max_wait,
+            connection.send_tool_results,
+            connection.project,
+            connection.agent_profile,
+            self.options.max_steps or self.settings.config.limits.steps,
+        )
+        return MessageApiTransport(server, api, start, listener)
 
 
 def find_login(origin: ServerOrigin) -> ConnectorLogin | None:
@@ -173,35 +167,6 @@ def find_login(origin: ServerOrigin) -> ConnectorLogin | None:
         return None
     login = ZeroCredentials(open_credentials(), origin.address).login()
     return ConnectorLogin(*login) if login else None
-
-
-async def _message_api(
-    origin: ServerOrigin,
-    path: str,
-    settings: Settings,
-    limits: ZeroLimits,
-    start: TransportStart,
-    listener: TurnListener,
-) -> ZeroTransport:
-    server = ZeroServer(origin, path, find_api_key(settings, origin), os.environ)
-    connection = settings.config.connection
-    return MessageApiTransport(
-        server,
-        MessageApiSettings(
-            connection.lifetime_hours,
-            connection.stream,
-            connection.stream_mode,
-            connection.timeout_seconds,
-            connection.keepalive_seconds,
-            limits.max_wait,
-            connection.send_tool_results,
-            connection.project,
-            connection.agent_profile,
-            limits.max_rounds,
-        ),
-        start,
-        listener,
-    )
 
 
 def server_location(settings: Settings) -> tuple[ServerOrigin, str]:

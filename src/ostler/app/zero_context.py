@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import aclosing
 
 from ostler.app.project import Project
 from ostler.backends.agent_zero.workspace_context import WorkspaceContext
@@ -133,9 +134,6 @@ async def describe_workspace(options: RunOptions, *, interactive: bool, connecto
     access = ActiveAgent(project.agents, policy, options)
     if options.agent:
         access.set_option("agent", options.agent)
-    workspace = make_workspace(project, options, interactive=interactive)
-    source = ZeroContextSource(project, workspace, access.policy, host_name())
-    try:
+    async with aclosing(make_workspace(project, options, interactive=interactive)) as workspace:
+        source = ZeroContextSource(project, workspace, access.policy, host_name())
         return (await source.build(requests_tools=not connector)).text
-    finally:
-        await workspace.aclose()

@@ -1,15 +1,6 @@
 """`ostler acp agent`: serves Ostler as an ACP agent on stdin and stdout."""
 
-from ostler.cli.arguments import (
-    Parser,
-    add_agent,
-    add_backend,
-    add_limit_options,
-    add_mode,
-    add_model,
-    add_permission_options,
-    run_options,
-)
+from ostler.cli.arguments import Parser, add_access_options, add_agent, add_backend, add_model, run_options
 
 
 def main(arguments: list[str]) -> int:
@@ -22,9 +13,7 @@ def main(arguments: list[str]) -> int:
     parser.set_defaults(cwd=".")
     add_backend(parser)
     add_model(parser)
-    add_permission_options(parser)
-    add_mode(parser)
-    add_limit_options(parser)
+    add_access_options(parser)
     args = parser.parse_args(arguments)
 
     from ostler.app.acp_agent import AcpAgentServer

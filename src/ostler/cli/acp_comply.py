@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from ostler.cli.arguments import Parser, seconds
+from ostler.cli.arguments import Parser, fill, seconds
 from ostler.core.errors import UsageError
 
 EPILOG = """\
@@ -40,17 +40,8 @@ def main(arguments: list[str]) -> int:
     from ostler.conformance.report import DEFAULT_PROMPT, ConformanceRun
 
     argv, env = _configured_agent(args.agent) if args.agent else (_absolute_program(command), dict(os.environ))
-    suite = ConformanceRun(
-        argv,
-        env,
-        tuple(name.lower() for name in args.only),
-        args.prompt or DEFAULT_PROMPT,
-        args.timeout,
-        args.cwd,
-        args.output == "json",
-        args.strict,
-        args.agent,
-    )
+    only, prompt = [name.lower() for name in args.only], args.prompt or DEFAULT_PROMPT
+    suite = fill(ConformanceRun, args, argv=argv, env=env, only=only, prompt=prompt, json=args.output == "json")
     return asyncio.run(suite.run())
 
 

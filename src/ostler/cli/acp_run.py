@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from ostler.cli.arguments import Parser, seconds
+from ostler.cli.arguments import Parser, fill, seconds
 from ostler.cli.stdin import has_piped_input, read_stdin, wait_for_stdin
 from ostler.core.errors import UsageError
 
@@ -40,37 +40,8 @@ def _run(parser: Parser, arguments: list[str], program: str) -> int:
     from ostler.app.acp_cli import run_acp
     from ostler.frontends.acp_cli.flags import AcpFlags
 
-    flags = AcpFlags(
-        prompt=prompt,
-        piped=piped,
-        agent=args.agent,
-        output=args.output,
-        settings=args.settings,
-        cwd=args.cwd,
-        write=args.write,
-        yolo=args.yolo,
-        policy=args.policy,
-        list_caps=args.list_caps,
-        list_modes=args.list_modes,
-        list_commands=args.list_commands,
-        list_sessions=args.list_sessions,
-        delete_session=args.delete_session,
-        options=_options(args),
-        resume=args.resume,
-        fork=args.fork,
-        save_session=args.save_session,
-        timeout=args.timeout,
-        directories=tuple(args.add_dir),
-        mcp=tuple(args.mcp),
-        files=not args.no_fs,
-        terminal=not args.no_terminal,
-        login=args.auth,
-        answers=dict(_parse_pair(text, "--answer") for text in args.answer),
-        check=args.check,
-        fail_on_deny=args.fail_on_deny,
-        trust=args.trust_project,
-        program=program,
-    )
+    answers = dict(_parse_pair(text, "--answer") for text in args.answer)
+    flags = fill(AcpFlags, args, prompt=prompt, piped=piped, options=_options(args), answers=answers, program=program)
     return run_acp(flags)
 
 
@@ -108,7 +79,9 @@ def _add_permissions(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--yolo", action="store_true", help="like --write, and allow reading files anywhere")
     group.add_argument("--policy", metavar="FILE", default="", help="a file with rules that override the defaults")
     group.add_argument("--fail-on-deny", action="store_true", help="exit with status 4 if a request was denied")
-    group.add_argument("--trust-project", action="store_true", help="trust the project's .ostler/acp.json for this run")
+    group.add_argument(
+        "--trust-project", dest="trust", action="store_true", help="trust the project's .ostler/acp.json for this run"
+    )
 
 
 def _add_lists(parser: argparse.ArgumentParser) -> None:
@@ -131,12 +104,19 @@ def _add_session(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--fork", action="store_true", help="with --resume: continue in a copy of the session")
     group.add_argument("--save-session", metavar="FILE", default="", help="write the id of the new session to FILE")
     group.add_argument("--delete-session", metavar="ID", default="", help="delete a session of the agent")
-    group.add_argument("--auth", metavar="ID", default="", help="log in with this method first")
+    group.add_argument("--auth", dest="login", metavar="ID", default="", help="log in with this method first")
 
 
 def _add_offers(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("services for the agent")
-    group.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="an additional folder; repeatable")
+    group.add_argument(
+        "--add-dir",
+        dest="directories",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="an additional folder; repeatable",
+    )
     group.add_argument("--mcp", metavar="FILE", action="append", default=[], help="a file with MCP servers; repeatable")
     group.add_argument(
         "--answer",
@@ -145,8 +125,8 @@ def _add_offers(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="an answer to the agent's questions; repeatable",
     )
-    group.add_argument("--no-fs", action="store_true", help="do not offer file access")
-    group.add_argument("--no-terminal", action="store_true", help="do not offer terminals")
+    group.add_argument("--no-fs", dest="files", action="store_false", help="do not offer file access")
+    group.add_argument("--no-terminal", dest="terminal", action="store_false", help="do not offer terminals")
 
 
 def _options(args: argparse.Namespace) -> tuple[tuple[str, str], ...]:

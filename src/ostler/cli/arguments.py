@@ -3,11 +3,15 @@
 import argparse
 import os
 import re
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn, TypeVar, get_args
+
+import msgspec
 
 from ostler.core.errors import UsageError
 from ostler.core.sessions import Mode, Profile, Thinking
 from ostler.settings.run_options import RunOptions
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 _MODEL_FLAGS = ("model", "base_url", "api_key", "api_kind", "dialect", "thinking", "explain_cache")
 
@@ -86,6 +90,7 @@ def add_permission_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--profile", choices=get_args(Profile), help="security profile")
     group.add_argument(
         "--trust-project",
+        dest="trust",
         action="store_true",
         help="trust the project's settings for this run: they may extend permissions and run programs",
     )
@@ -111,14 +116,20 @@ def add_resume_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_access_options(parser: argparse.ArgumentParser) -> None:
+    """Add what a session may do and use, and whether it is saved."""
+    add_permission_options(parser)
+    add_mode(parser)
+    add_turn_limits(parser)
+    parser.add_argument("--ephemeral", action="store_true", help="do not save the session")
+
+
 def add_session_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a session without those of its backend and model."""
     add_resume_options(parser)
     add_agent(parser)
     add_workspace(parser)
-    add_permission_options(parser)
-    add_mode(parser)
-    add_limit_options(parser)
+    add_access_options(parser)
 
 
 def non_empty(text: str) -> str:
@@ -180,11 +191,6 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", metavar="NAME", default="", help="the agent to use: build, plan, or one you defined")
 
 
-def add_limit_options(parser: argparse.ArgumentParser) -> None:
-    add_turn_limits(parser)
-    parser.add_argument("--ephemeral", action="store_true", help="do not save the session")
-
-
 def add_turn_limits(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("limits of a turn")
     group.add_argument(
@@ -197,29 +203,20 @@ def add_turn_limits(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--max-time", metavar="SECONDS", type=seconds, default=0, help="maximum duration")
 
 
+def fill(kind: type[S], args: argparse.Namespace, **others: object) -> S:
+    """Return a struct with the parsed arguments that have the names of its fields, and the other values."""
+    values = vars(args) | others
+    given = {name: values[name] for name in kind.__struct_fields__ if values.get(name) is not None}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+
+
 def run_options(args: argparse.Namespace) -> RunOptions:
     """Return the parsed flags as `RunOptions`."""
-    return RunOptions(
-        cwd=args.cwd,
-        agent=getattr(args, "agent", ""),
-        backend=getattr(args, "backend", ""),
-        take_tools=getattr(args, "take_tools", False),
-        model=model_flags(args),
-        write=args.write or args.yolo,
-        mode=getattr(args, "mode", ""),
-        yolo=args.yolo,
-        allow=tuple(args.allow),
-        profile=args.profile or "",
-        trust=args.trust_project,
-        max_steps=args.max_steps,
-        max_tokens=args.max_tokens,
-        max_cost=args.max_cost,
-        max_time=args.max_time,
-        ephemeral=args.ephemeral,
-    )
+    options = fill(RunOptions, args, model=model_flags(args))
+    return msgspec.structs.replace(options, write=options.write or options.yolo)
 
 
 def model_flags(args: argparse.Namespace) -> dict[str, str]:
     """Return the model flags that are set."""
-    flags = {name: getattr(args, name) for name in _MODEL_FLAGS}
+    flags = {name: getattr(args, name, "") for name in _MODEL_FLAGS}
     return {name: value for name, value in flags.items() if value}

@@ -22,7 +22,6 @@ def main(arguments: list[str]) -> int:
         "--allow-plain", action="store_true", help="send the token unencrypted to another machine (http://)"
     )
     parser.add_argument("-m", "--model", metavar="NAME", help="a model of the server")
-    parser.set_defaults(base_url="", api_key="", api_kind="", dialect="", thinking="", explain_cache="")
     add_chat_options(parser)
     add_take_tools(parser)
     args = parser.parse_args(arguments)
@@ -38,12 +37,11 @@ def main(arguments: list[str]) -> int:
 
 async def _log_in(text: str, allow_plain: bool) -> str:
     """Return what names the server. A pairing line, or a URL without a stored login, becomes a stored login first."""
-    from ostler.cli.stdin import read_secret
-    from ostler.credentials.server_login import find_server, log_in
+    from ostler.cli.login import log_in_at
+    from ostler.credentials.server_login import find_server
     from ostler.credentials.server_logins import ServerLogins
     from ostler.credentials.store import open_credentials
     from ostler.http.url import parse_server, server_url
-    from ostler.text.sanitise import sanitise
 
     logins, url, _, _ = ServerLogins(open_credentials()), *text.partition("/api/agent/sessions/")
     is_new = "#" in url or ("://" in url and logins.get(server_url(parse_server(url))) is None)
@@ -52,12 +50,6 @@ async def _log_in(text: str, allow_plain: bool) -> str:
         return text
     if "#" not in url and not sys.stdin.isatty():
         raise UsageError(f"no login for {url}", hint=f"run `ostler login {url}`")
-    known, user = await log_in(
-        url,
-        logins,
-        os.environ,
-        lambda name: read_secret(f"Token or pairing code for {name}: "),
-        allow_plain=allow_plain,
-    )
-    sys.stderr.write(f"logged in to {known.url}{f' as {sanitise(user)[:64]}' if user else ''}\n")
-    return text if "#" not in text else known.url
+    stored_url, message = await log_in_at(url, logins, allow_plain=allow_plain)
+    sys.stderr.write(message)
+    return text if "#" not in text else stored_url

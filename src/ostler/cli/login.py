@@ -11,6 +11,7 @@ from ostler.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ostler.credentials.agent_zero import ZeroCredentials
+    from ostler.credentials.server_logins import ServerLogins
 
 DESCRIPTION = """Store the token of an Ostler server after the server has accepted it. The token or a pairing code is
 read from the terminal or standard input; a pairing line (URL#CODE) needs neither. Without URL, list the servers."""
@@ -44,25 +45,25 @@ def _add_agent_zero(parser: Parser) -> None:
 
 
 def _log_in(args: Namespace) -> int:
-    from ostler.cli.stdin import read_secret
-    from ostler.credentials.server_login import log_in
     from ostler.credentials.server_logins import ServerLogins
     from ostler.credentials.store import open_credentials
+
+    _, message = asyncio.run(log_in_at(args.url, ServerLogins(open_credentials()), allow_plain=args.allow_plain))
+    sys.stdout.write(message)
+    return 0
+
+
+async def log_in_at(url: str, logins: "ServerLogins", *, allow_plain: bool) -> tuple[str, str]:
+    """Ask for a token if the URL has no code, and store the login. Return the server's URL and a line for the user."""
+    from ostler.cli.stdin import read_secret
+    from ostler.credentials.server_login import log_in
     from ostler.text.sanitise import sanitise
 
-    logins = ServerLogins(open_credentials())
-    known, user = asyncio.run(
-        log_in(
-            args.url,
-            logins,
-            os.environ,
-            lambda url: read_secret(f"Token or pairing code for {url}: "),
-            allow_plain=args.allow_plain,
-        )
-    )
-    who = f" as {sanitise(user)[:64]}" if user else ""
-    sys.stdout.write(f"logged in to {known.url}{who}\n")
-    return 0
+    def read_token(name: str) -> str:
+        return read_secret(f"Token or pairing code for {name}: ")
+
+    known, user = await log_in(url, logins, os.environ, read_token, allow_plain=allow_plain)
+    return known.url, f"logged in to {known.url}{f' as {sanitise(user)[:64]}' if user else ''}\n"
 
 
 def _log_out(args: Namespace) -> int:

@@ -64,7 +64,7 @@ def dispatch(arguments: list[str]) -> int:
     name, rest = arguments[0], arguments[1:]
     if name not in COMMANDS:
         return _report_unknown(name)
-    return _run_command(name, rest)
+    return run_main(COMMANDS[name][0], rest)
 
 
 def _in_terminal() -> bool:
@@ -78,10 +78,6 @@ def _report_unknown(name: str) -> int:
     hint = f"; did you mean {suggestion}?" if suggestion else "; see `ostler --help`"
     sys.stderr.write(f"ostler: unknown command {name!r}{hint}\n")
     return 2
-
-
-def _run_command(name: str, rest: list[str]) -> int:
-    return run_main(COMMANDS[name][0], rest)
 
 
 def run_main(entry: str, rest: list[str], program: str = "ostler") -> int:

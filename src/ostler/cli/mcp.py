@@ -6,20 +6,15 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from ostler.cli.arguments import (
-    Parser,
-    add_limit_options,
-    add_mode,
-    add_model,
-    add_permission_options,
-    add_workspace,
-    run_options,
-)
+from ostler.cli.arguments import Parser, add_access_options, add_model, add_workspace, run_options
 from ostler.core.errors import UsageError
 from ostler.text.stderr import notify
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ostler.mcp.server_entry import ServerEntry
+    from ostler.settings.effective import Settings
 
 DESCRIPTION = """MCP servers give models more tools. They are configured under `mcp` in ~/.ostler/config.json, in the
 project's .ostler/config.json, in the project's .mcp.json, or in OpenCode's opencode.json; those of a project need
@@ -70,14 +65,11 @@ def main(arguments: list[str]) -> int:
 def _list(args: Namespace) -> int:
     from ostler.app.tool_host import make_servers
     from ostler.credentials.store import open_credentials
-    from ostler.knowledge.trusted_settings import load_settings
     from ostler.mcp.configured_servers import mcp_source
     from ostler.mcp.oauth_access import describe_access
-    from ostler.settings.project_paths import workspace_path
     from ostler.text.sanitise import sanitise
 
-    cwd = workspace_path(args.cwd)
-    settings = load_settings(cwd, trust=args.trust_project)
+    cwd, settings = _load_settings(args)
     for note in (*settings.notes, *map(str, settings.problems)):
         notify(note)
     waiting = [setting for setting in settings.pending_trust if setting.key.startswith("mcp.")]
@@ -95,6 +87,15 @@ def _list(args: Namespace) -> int:
     if not source.statuses() and not waiting:
         sys.stdout.write("no MCP server is configured; add one with `ostler mcp add`\n")
     return 0
+
+
+def _load_settings(args: Namespace) -> "tuple[Path, Settings]":
+    """Return the workspace and its settings."""
+    from ostler.knowledge.trusted_settings import load_settings
+    from ostler.settings.project_paths import workspace_path
+
+    cwd = workspace_path(args.cwd)
+    return cwd, load_settings(cwd, trust=args.trust_project)
 
 
 def _add(args: Namespace) -> int:
@@ -135,12 +136,9 @@ def _remove(args: Namespace) -> int:
 
 def _test(args: Namespace) -> int:
     from ostler.app.tool_host import make_servers
-    from ostler.knowledge.trusted_settings import load_settings
     from ostler.mcp.server_check import check_server
-    from ostler.settings.project_paths import workspace_path
 
-    cwd = workspace_path(args.cwd)
-    settings = load_settings(cwd, trust=args.trust_project)
+    cwd, settings = _load_settings(args)
     lines, works = asyncio.run(check_server(cwd, make_servers(settings), args.name))
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0 if works else 1
@@ -160,12 +158,9 @@ def _logout(args: Namespace) -> int:
 
 def _remote_entry(args: Namespace) -> "ServerEntry":
     """Return the entry of a remote server. Raises `UsageError` if there is none."""
-    from ostler.knowledge.trusted_settings import load_settings
     from ostler.mcp.configured_entries import server_entries
-    from ostler.settings.project_paths import workspace_path
 
-    cwd = workspace_path(args.cwd)
-    entries = server_entries(cwd, load_settings(cwd, trust=args.trust_project))
+    entries = server_entries(*_load_settings(args))
     entry = next((entry for entry in entries if entry.name == args.name and entry.url), None)
     if entry is None:
         raise UsageError(f"there is no remote MCP server {args.name[:80]!r}", hint="see `ostler mcp list`")
@@ -208,9 +203,7 @@ def _serve(arguments: list[str]) -> int:
     parser.set_defaults(ephemeral=False)
     add_workspace(parser)
     add_model(parser)
-    add_permission_options(parser)
-    add_mode(parser)
-    add_limit_options(parser)
+    add_access_options(parser)
     args = parser.parse_args(arguments)
 
     from ostler.app.mcp_server import run_mcp_server

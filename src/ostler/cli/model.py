@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from ostler.cli.arguments import Parser
@@ -34,9 +35,14 @@ def main(arguments: list[str]) -> int:
     serve = actions.add_parser("serve", help="keep a model loaded, for Ostler and other programs on this machine")
     serve.add_argument("name", metavar="NAME", nargs="?", default="", help="a name from `ostler model list`")
     serve.add_argument(
-        "--port", type=_parse_port, default=DEFAULT_PORT, help=f"default {DEFAULT_PORT}; 0 for any free one"
+        "--port",
+        type=partial(_parse_number, 0, 65535),
+        default=DEFAULT_PORT,
+        help=f"default {DEFAULT_PORT}; 0 for any free one",
     )
-    serve.add_argument("--threads", type=_parse_threads, default=0, help="default: the cores that are idle now")
+    serve.add_argument(
+        "--threads", type=partial(_parse_number, 1, 1024), default=0, help="default: the cores that are idle now"
+    )
     args = parser.parse_args(arguments)
     store = WeightsStore(os.environ)
     if args.action == "install":
@@ -46,15 +52,7 @@ def main(arguments: list[str]) -> int:
     return _list(store) if args.action == "list" else _remove(store, args.name)
 
 
-def _parse_port(text: str) -> int:
-    return _parse_number(text, 0, 65535)
-
-
-def _parse_threads(text: str) -> int:
-    return _parse_number(text, 1, 1024)
-
-
-def _parse_number(text: str, low: int, high: int) -> int:
+def _parse_number(low: int, high: int, text: str) -> int:
     from argparse import ArgumentTypeError
 
     if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:

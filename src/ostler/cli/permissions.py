@@ -6,10 +6,9 @@ import sys
 from argparse import ArgumentTypeError, Namespace
 from typing import get_args
 
-from ostler.cli.arguments import Parser, add_agent, add_mode, add_workspace
+from ostler.cli.arguments import Parser, add_agent, add_mode, add_workspace, run_options
 from ostler.core.errors import UsageError
 from ostler.core.sessions import Profile
-from ostler.settings.run_options import RunOptions
 
 
 def main(arguments: list[str]) -> int:
@@ -33,7 +32,9 @@ def main(arguments: list[str]) -> int:
     explain.add_argument(
         "--allow", metavar="RULE", action="append", default=[], help="decide as with --allow RULE; repeatable"
     )
-    explain.add_argument("--trust-project", action="store_true", help="decide as if the project were trusted")
+    explain.add_argument(
+        "--trust-project", dest="trust", action="store_true", help="decide as if the project were trusted"
+    )
     classify = actions.add_parser("classify", help='classify commands: read {"cmd": …} lines, print a verdict for each')
     listing = actions.add_parser("list", help="list the rules you set for all sessions of this project")
     revoke = actions.add_parser("revoke", help="revoke one of these rules")
@@ -48,19 +49,9 @@ def _explain(args: Namespace) -> int:
     from ostler.app.manual_calls import explain_call
     from ostler.core.tools import ToolCall
 
-    options = RunOptions(
-        args.cwd,
-        agent=args.agent,
-        mode=args.mode,
-        write=args.write or args.yolo,
-        yolo=args.yolo,
-        allow=tuple(args.allow),
-        profile=args.profile,
-        trust=args.trust_project,
-    )
     tool, call_arguments = _parse_call(args.call)
     call = ToolCall("explain", tool, call_arguments)
-    explanation = asyncio.run(explain_call(options, call, interactive=not args.unattended))
+    explanation = asyncio.run(explain_call(run_options(args), call, interactive=not args.unattended))
     sys.stdout.write("\n".join(explanation.lines) + "\n")
     return {"allow": 0, "ask": 0, "deny": 4}[explanation.action]
 

@@ -13,6 +13,7 @@ from ostler.cli.arguments import (
     add_backend,
     add_model,
     add_session_options,
+    fill,
     non_empty,
     run_options,
     seconds,
@@ -41,6 +42,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument(
         "--output-schema",
+        dest="schema",
         metavar="FILE",
         type=non_empty,
         help="require an answer in JSON that matches this JSON Schema",
@@ -66,17 +68,8 @@ def _run(args: Namespace) -> int:
     with record_startup_error(make_output(args.output, Styler(False))):
         prompt, context = _read_prompt(args.prompt, args.timeout)
 
-    return HeadlessRun(
-        prompt,
-        context,
-        run_options(args).unattended(),
-        args.output,
-        args.resume or "",
-        args.fork,
-        args.timeout,
-        args.output_schema or "",
-        is_piped=not " ".join(args.prompt).strip(),
-    ).run()
+    options, is_piped = run_options(args).unattended(), not " ".join(args.prompt).strip()
+    return fill(HeadlessRun, args, prompt=prompt, context=context, options=options, is_piped=is_piped).run()
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import json
 import sys
 
-from ostler.cli.arguments import Parser, add_model, add_turn_limits, add_workspace, days, model_flags
+from ostler.cli.arguments import Parser, add_model, add_turn_limits, add_workspace, days, fill, run_options
 
 USAGE = """ostler serve [OPTIONS]
        ostler serve token issue|list|pair|limit|revoke
@@ -31,13 +31,18 @@ def _subcommand(arguments: list[str]) -> int:
 def _serve(arguments: list[str]) -> int:
     parser = Parser("ostler serve", usage=USAGE, description=DESCRIPTION)
     parser.add_argument("--bind", metavar="HOST:PORT", default="", help="address (default: 127.0.0.1:8034)")
-    parser.add_argument("--tls-cert", metavar="FILE", default="", help="certificate chain for TLS")
-    parser.add_argument("--tls-key", metavar="FILE", default="", help="private key for TLS")
+    parser.add_argument("--tls-cert", dest="certificate", metavar="FILE", default="", help="certificate chain for TLS")
+    parser.add_argument("--tls-key", dest="key", metavar="FILE", default="", help="private key for TLS")
     parser.add_argument(
         "--allow-plain", action="store_true", help="let other machines connect without TLS, behind a proxy that adds it"
     )
     parser.add_argument(
-        "--url", action="append", default=[], help="further URL of the server, such as that of a proxy; repeatable"
+        "--url",
+        dest="urls",
+        metavar="URL",
+        action="append",
+        default=[],
+        help="further URL of the server, such as that of a proxy; repeatable",
     )
     parser.add_argument(
         "--unix",
@@ -45,10 +50,13 @@ def _serve(arguments: list[str]) -> int:
         default="",
         help="listen on a Unix socket for the same user; without --bind on no port",
     )
-    parser.add_argument("--no-pairing", action="store_true", help="do not print a one-time line for a first client")
+    parser.add_argument(
+        "--no-pairing", dest="has_pairing", action="store_false", help="do not print a one-time line for a first client"
+    )
     parser.add_argument("--database", metavar="FILE", default="", help="SQLite file (default: in ~/.ostler)")
     parser.add_argument(
         "--expire",
+        dest="expire_days",
         metavar="DAYS",
         type=days,
         default=30.0,
@@ -60,28 +68,8 @@ def _serve(arguments: list[str]) -> int:
     args = parser.parse_args(arguments)
 
     from ostler.app.server import ServeOptions, run_server
-    from ostler.settings.run_options import RunOptions
 
-    run = RunOptions(
-        cwd=args.cwd,
-        model=model_flags(args),
-        max_steps=args.max_steps,
-        max_tokens=args.max_tokens,
-        max_cost=args.max_cost,
-        max_time=args.max_time,
-    )
-    options = ServeOptions(
-        bind=args.bind,
-        certificate=args.tls_cert,
-        key=args.tls_key,
-        allow_plain=args.allow_plain,
-        unix=args.unix,
-        urls=tuple(args.url),
-        has_pairing=not args.no_pairing,
-        database=args.database,
-        expire_days=args.expire,
-    )
-    return run_server(run, options)
+    return run_server(run_options(args), fill(ServeOptions, args))
 
 
 def _schema() -> int:

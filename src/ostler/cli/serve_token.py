@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
+from ostler.app.server_storage import open_accounts, open_audit_log, read_address
 from ostler.cli.arguments import days, limit, minutes
 from ostler.core.accounts import ALL_SCOPES, DAY, AccountToken
 from ostler.core.errors import UsageError
+from ostler.frontends.server.audit_log import AuditEntry
 
 DEFAULT_DAYS = 90.0
 _LIMITS = {
@@ -68,8 +70,6 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _limit(args: argparse.Namespace) -> int:
-    from ostler.app.server_storage import open_accounts
-
     values = vars(args)
     given = {field: values[name.replace("-", "_")] for name, (field, _) in _LIMITS.items()}
     given = {field: number for field, number in given.items() if number is not None}
@@ -88,8 +88,6 @@ def _limit(args: argparse.Namespace) -> int:
 
 
 def _issue(args: argparse.Namespace) -> int:
-    from ostler.app.server_storage import open_accounts
-
     with open_accounts(args.database) as accounts:
         issued = accounts.issue(args.user, args.scope or ALL_SCOPES, args.days * DAY, args.label)
     _audit(args, "token.issued", user=args.user, token=issued.token.id)
@@ -103,7 +101,6 @@ def _issue(args: argparse.Namespace) -> int:
 
 
 def _pair(args: argparse.Namespace) -> int:
-    from ostler.app.server_storage import open_accounts, read_address
     from ostler.frontends.server.listening import certificate_fingerprint
     from ostler.http.url import parse_server, server_url
     from ostler.settings.schema_services import ServerConfig
@@ -127,15 +124,10 @@ def _pair(args: argparse.Namespace) -> int:
 
 
 def _audit(args: argparse.Namespace, event: str, user: str = "", token: str = "") -> None:
-    from ostler.app.server_storage import open_audit_log
-    from ostler.frontends.server.audit_log import AuditEntry
-
     open_audit_log(args.database).write(AuditEntry(event=event, user=user, token=token, client="command line"))
 
 
 def _list(args: argparse.Namespace) -> int:
-    from ostler.app.server_storage import open_accounts
-
     with open_accounts(args.database) as accounts:
         tokens = accounts.tokens()
     if args.json:
@@ -146,8 +138,6 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _revoke(args: argparse.Namespace) -> int:
-    from ostler.app.server_storage import open_accounts
-
     if bool(args.id) == bool(args.user):
         raise UsageError("name either the ids of tokens or --user", hint="see `ostler serve token list`")
     with open_accounts(args.database) as accounts:
@@ -191,16 +181,7 @@ def _state(token: AccountToken) -> str:
 
 
 def _fields(token: AccountToken) -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "user": token.user,
-        "scopes": sorted(token.scopes),
-        "label": token.label,
-        "created": token.created,
-        "expires": token.expires,
-        "revoked": token.revoked,
-        "used": token.used,
-    }
+    return msgspec.structs.asdict(token) | {"scopes": sorted(token.scopes)}
 
 
 def _date(at: float) -> str:

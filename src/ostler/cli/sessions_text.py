@@ -46,7 +46,7 @@ def format_hits(hits: Sequence[SearchHit], out: TextIO) -> str:
     lines: list[str] = []
     for hit in hits:
         lines.append(_session_line(hit.session, True))
-        lines.append(f"    #{hit.number} {_role_label(hit)}: {_highlighted_snippet(hit, paint)}")
+        lines.append(f"    #{hit.number} {ROLE_LABELS.get(hit.role, hit.role)}: {_highlighted_snippet(hit, paint)}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -93,10 +93,6 @@ def _session_line(session: IndexedSession, with_folder: bool) -> str:
     folder = f"  {sanitise(meta.cwd)}" if with_folder else ""
     when = meta.changed[:16].replace("T", " ")
     return f"{meta.id}  {when}  {turns:>9}  {' '.join(sanitise(meta.title).split())}{folder}"
-
-
-def _role_label(hit: SearchHit) -> str:
-    return ROLE_LABELS.get(hit.role, hit.role)
 
 
 def _highlighted_snippet(hit: SearchHit, paint: Styler) -> str:

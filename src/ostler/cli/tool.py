@@ -7,10 +7,9 @@ from argparse import Namespace
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from ostler.cli.arguments import Parser, add_permission_options, add_workspace
+from ostler.cli.arguments import Parser, add_permission_options, add_workspace, run_options
 from ostler.core.errors import UsageError
 from ostler.core.tools import ToolCall, ToolResult, ToolSpec
-from ostler.settings.run_options import RunOptions
 from ostler.text.stderr import notify
 
 T = TypeVar("T")
@@ -131,7 +130,7 @@ def _may_be_mcp_tool(name: str, args: Namespace) -> bool:
     from ostler.knowledge.trusted_settings import load_settings
     from ostler.settings.project_paths import workspace_path
 
-    servers = load_settings(workspace_path(args.cwd), trust=args.trust_project).config.mcp
+    servers = load_settings(workspace_path(args.cwd), trust=args.trust).config.mcp
     if not servers:
         return False
     from ostler.mcp.tool_names import server_prefixes
@@ -167,7 +166,7 @@ def _read_arguments() -> str:
 async def _call_once(call: ToolCall, args: Namespace) -> ToolResult:
     from ostler.app.manual_calls import open_manual_calls
 
-    async with open_manual_calls(_options(args), notify=notify) as manual_calls:
+    async with open_manual_calls(run_options(args), notify=notify) as manual_calls:
         return await manual_calls.call_once(call)
 
 
@@ -185,7 +184,7 @@ async def _call_lines(args: Namespace) -> int:
     from ostler.cli.stdin import read_lines
 
     status, number = 0, 0
-    async with open_manual_calls(_options(args), notify=notify) as manual_calls:
+    async with open_manual_calls(run_options(args), notify=notify) as manual_calls:
         async for line in read_lines(sys.stdin.fileno()):
             number += 1
             call = _parse_line(line, number)
@@ -209,17 +208,6 @@ def _parse_line(line: str, number: int) -> ToolCall | ToolResult:
         return ToolCall(f"call-{number}", name, arguments, origin="protocol")
     raw = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return ToolCall(f"call-{number}", name, _parse_object(raw), origin="protocol", raw=raw)
-
-
-def _options(args: Namespace) -> RunOptions:
-    return RunOptions(
-        cwd=args.cwd,
-        write=args.write or args.yolo,
-        yolo=args.yolo,
-        allow=tuple(args.allow),
-        profile=args.profile or "",
-        trust=args.trust_project,
-    )
 
 
 def _parse_object(raw: str) -> dict[str, Any]:

@@ -55,22 +55,19 @@ def _grant(cwd: Path, *, yes: bool) -> int:
         if not yes and not changed:
             sys.stdout.write(f"{cwd} has no settings that need trust\n")
             return 0
-        if not yes and not _ask_consent():
-            sys.stdout.write("Not trusted.\n")
-            return 4
-        store.grant(cwd, items.digest, items.lines)
-        sys.stdout.write(
-            f"{cwd} is trusted: the check after edits runs without asking. It has no other settings that need trust.\n"
+        granted = (
+            f"{cwd} is trusted: the check after edits runs without asking. It has no other settings that need trust."
         )
-        return 0
-    lines = [escape_invisible(line) for line in trust_diff(store.find_grant(cwd), items.lines)]
-    sys.stdout.write(f"{cwd} has these settings that need trust:\n" + _indent_lines(lines))
-    sys.stdout.write("".join(f"{line}\n" for line in _describe_servers(settings)))
+    else:
+        lines = [escape_invisible(line) for line in trust_diff(store.find_grant(cwd), items.lines)]
+        sys.stdout.write(f"{cwd} has these settings that need trust:\n" + _indent_lines(lines))
+        sys.stdout.write("".join(f"{line}\n" for line in _describe_servers(settings)))
+        granted = "Trusted. If these settings change, you will be asked again."
     if not yes and not _ask_consent():
         sys.stdout.write("Not trusted.\n")
         return 4
     store.grant(cwd, items.digest, items.lines)
-    sys.stdout.write("Trusted. If these settings change, you will be asked again.\n")
+    sys.stdout.write(f"{granted}\n")
     return 0
 
 

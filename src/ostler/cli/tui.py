@@ -1,6 +1,6 @@
 """`ostler tui`: starts the full-screen client."""
 
-from ostler.cli.arguments import Parser, add_backend, add_model, add_session_options, run_options
+from ostler.cli.arguments import Parser, add_backend, add_model, add_session_options, fill, run_options
 
 EPILOG = "F1 shows the keys, F2 the commands; F10 exits."
 
@@ -30,7 +30,4 @@ def main(arguments: list[str]) -> int:
 
     from ostler.app.tui import FullScreenClient
 
-    client = FullScreenClient(
-        run_options(args), args.resume or "", args.worktree, slow=args.slow, leave_transcript=args.leave_transcript
-    )
-    return client.run()
+    return fill(FullScreenClient, args, options=run_options(args)).run()

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from argparse import Namespace
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ostler.cli.arguments import Parser, add_workspace
@@ -45,14 +46,11 @@ async def _run(direction: "UndoDirection", args: Namespace) -> int:
     from ostler.workspace.session_undo import open_checkpoints
 
     cwd = workspace_path(args.cwd)
-    checkpoints = open_checkpoints(cwd, project_folder(cwd))
-    try:
+    with closing(open_checkpoints(cwd, project_folder(cwd))) as checkpoints:
         if args.list:
             await _list_turns(checkpoints, cwd)
             return 0
         return await _execute_plan(checkpoints, direction, args, cwd)
-    finally:
-        checkpoints.close()
 
 
 async def _list_turns(checkpoints: "Checkpoints", cwd: "Path") -> None:

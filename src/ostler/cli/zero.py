@@ -58,16 +58,7 @@ def _workspace_option(arguments: list[str]) -> list[str]:
 
 
 def _print_context(arguments: list[str]) -> int:
-    from ostler.cli.arguments import (
-        Parser,
-        add_agent,
-        add_limit_options,
-        add_mode,
-        add_model,
-        add_permission_options,
-        add_workspace,
-        run_options,
-    )
+    from ostler.cli.arguments import Parser, add_access_options, add_agent, add_model, add_workspace, run_options
 
     text = (
         "Print exactly what Agent Zero gets about this workspace, without contacting the server. "
@@ -76,7 +67,7 @@ def _print_context(arguments: list[str]) -> int:
     parser = Parser("ostler zero context", description=text)
     parser.add_argument("--run", action="store_true", help="as `ostler zero run` sends it, where nobody can approve")
     parser.add_argument("--connector", action="store_true", help="as it is sent to a server with the connector")
-    for add in (add_workspace, add_agent, add_model, add_permission_options, add_mode, add_limit_options):
+    for add in (add_workspace, add_agent, add_model, add_access_options):
         add(parser)
     args = parser.parse_args(arguments)
 

@@ -140,6 +140,9 @@ class AgentDriver:
             raise CheckFailed(f"session/new was answered without a sessionId: {_shorten(opened)}")
         return dict(opened)
 
+    async def new_session_id(self) -> str:
+        return str((await self.new_session())["sessionId"])
+
     async def prompt(self, session: str, *blocks: dict[str, Any]) -> str:
         """Send a prompt and return the stop reason of the turn."""
         content = [*blocks] or [text_block(self.target.prompt)]

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from ostler.conformance.agent_driver import AgentDriver, text_block
-from ostler.conformance.check import AreaBuilder, CheckFailed, CheckSkipped, require
+from ostler.conformance.check import Area, CheckFailed, CheckSkipped, require, skip_unless
 from ostler.conformance.turns import WRITE_PROMPT
 from ostler.wire.jsonrpc import CANCELLED, RpcError
 
@@ -15,8 +15,8 @@ EXIT_TIMEOUT = 2.0
 MAX_WORK_SECONDS = 2.0
 SETTLE_SECONDS = 0.02  # in which a very short turn ends by itself
 WORK_KINDS = ("agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan")
-cancellation = AreaBuilder("cancelling")
-process_exit = AreaBuilder("ending")
+cancellation = Area("cancelling")
+process_exit = Area("ending")
 
 
 def _work_seconds(driver: AgentDriver) -> float:
@@ -78,7 +78,7 @@ class _LongTurn:
 
 
 async def _start_turn(driver: AgentDriver) -> _LongTurn:
-    turn = _LongTurn(driver, str((await driver.new_session())["sessionId"]))
+    turn = _LongTurn(driver, await driver.new_session_id())
     await asyncio.sleep(0)
     return turn
 
@@ -132,7 +132,7 @@ async def _(driver: AgentDriver) -> None:
 
 @cancellation.check("CANC-4", "cancelling without a running turn has no effect")
 async def _(driver: AgentDriver) -> None:
-    session = str((await driver.new_session())["sessionId"])
+    session = await driver.new_session_id()
     driver.peer.notify("session/cancel", {"sessionId": session})
     driver.peer.notify("session/cancel", {"sessionId": "comply-no-such-session"})
     require(await driver.prompt(session) == "end_turn", "the next turn did not end with end_turn")
@@ -141,7 +141,7 @@ async def _(driver: AgentDriver) -> None:
 @cancellation.check("CANC-5", "cancelling one session does not affect another")
 async def _(driver: AgentDriver) -> None:
     turn = await _start_working_turn(driver)
-    other = str((await driver.new_session())["sessionId"])
+    other = await driver.new_session_id()
     other_turn = asyncio.ensure_future(driver.prompt(other))
     try:
         await turn.stop()
@@ -154,7 +154,7 @@ async def _(driver: AgentDriver) -> None:
 @cancellation.check("CANC-6", "a turn cancelled during a permission request ends as cancelled and changes nothing")
 async def _(driver: AgentDriver) -> None:
     driver.permission_answer, name = "cancel", "comply-cancelled.txt"
-    session = str((await driver.new_session())["sessionId"])
+    session = await driver.new_session_id()
     driver.permission_requests.clear()
     driver.on_permission_request = lambda: driver.peer.notify("session/cancel", {"sessionId": session})
     try:
@@ -163,15 +163,14 @@ async def _(driver: AgentDriver) -> None:
         raise CheckFailed(f"it answered with the error {error.code}: {error.message}") from None
     finally:
         driver.on_permission_request = lambda: None
-    if not driver.permission_requests:
-        raise CheckSkipped("the model made no permission request")
+    skip_unless(driver.permission_requests, "the model made no permission request")
     require(reason == "cancelled", f"the stop reason was {reason!r}")
     require(not os.path.exists(os.path.join(driver.target.cwd, name)), "the file was written anyway")
 
 
 @cancellation.check("CANC-7", "a cancelled request is answered with a result or error -32800", "should")
 async def _(driver: AgentDriver) -> None:
-    session, request_id = str((await driver.new_session())["sessionId"]), "comply-turn"
+    session, request_id = await driver.new_session_id(), "comply-turn"
     await driver.send_in_chunks(
         request_id, "session/prompt", {"sessionId": session, "prompt": [text_block(LONG_PROMPT)]}
     )

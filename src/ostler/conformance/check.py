@@ -29,17 +29,26 @@ class ConformanceCheck(msgspec.Struct, frozen=True):
     level: Level = "must"
 
 
-class Area(msgspec.Struct, frozen=True):
-    """Checks that share an agent process.
+class Area:
+    """Checks that share an agent process, registered with the decorator `check`.
 
     With `initialized` the process is initialized before the first check; with `offers_services` it is offered files
     and terminals.
     """
 
-    name: str
-    checks: tuple[ConformanceCheck, ...]
-    initialized: bool = True
-    offers_services: bool = False
+    def __init__(self, name: str, *, initialized: bool = True, offers_services: bool = False) -> None:
+        self.name = name
+        self.checks: list[ConformanceCheck] = []
+        self.initialized = initialized
+        self.offers_services = offers_services
+
+    def check(
+        self, check_id: str, title: str, level: Level = "must"
+    ) -> "Callable[[Callable[[AgentDriver], Awaitable[None]]], None]":
+        def add(run: "Callable[[AgentDriver], Awaitable[None]]") -> None:
+            self.checks.append(ConformanceCheck(check_id, title, run, level))
+
+        return add
 
 
 class CheckFinding(msgspec.Struct, frozen=True):
@@ -53,29 +62,13 @@ class CheckFinding(msgspec.Struct, frozen=True):
     detail: str = msgspec.field(name="seen", default="")
 
 
-class AreaBuilder:
-    """Registers the checks of an area with the decorator `check`."""
-
-    def __init__(self, name: str, *, initialized: bool = True, offers_services: bool = False) -> None:
-        self._name = name
-        self._initialized = initialized
-        self._offers_services = offers_services
-        self._checks: list[ConformanceCheck] = []
-
-    def check(
-        self, check_id: str, title: str, level: Level = "must"
-    ) -> "Callable[[Callable[[AgentDriver], Awaitable[None]]], None]":
-        def add(run: "Callable[[AgentDriver], Awaitable[None]]") -> None:
-            self._checks.append(ConformanceCheck(check_id, title, run, level))
-
-        return add
-
-    @property
-    def area(self) -> Area:
-        return Area(self._name, tuple(self._checks), self._initialized, self._offers_services)
-
-
 def require(condition: bool, message: str) -> None:
     """Raise `CheckFailed` if the condition is false."""
     if not condition:
         raise CheckFailed(message)
+
+
+def skip_unless(condition: object, reason: str) -> None:
+    """Raise `CheckSkipped` if the condition is false."""
+    if not condition:
+        raise CheckSkipped(reason)

@@ -1,13 +1,13 @@
 """Checks of the handshake, error answers and malformed lines."""
 
 from ostler.conformance.agent_driver import AgentDriver, text_block
-from ostler.conformance.check import AreaBuilder, CheckFailed, require
+from ostler.conformance.check import Area, CheckFailed, require
 from ostler.wire.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 
 RESPONSE_TIMEOUT = 5.0
-handshake = AreaBuilder("handshake", initialized=False)
-errors = AreaBuilder("errors")
-framing = AreaBuilder("framing")
+handshake = Area("handshake", initialized=False)
+errors = Area("errors")
+framing = Area("framing")
 
 
 @handshake.check("INIT-1", "initialize is answered with protocol version 1")

@@ -3,10 +3,10 @@
 from typing import Any
 
 from ostler.conformance.agent_driver import AgentDriver
-from ostler.conformance.check import AreaBuilder, CheckSkipped, require
+from ostler.conformance.check import Area, require, skip_unless
 
 UPDATE_TIMEOUT = 2.0
-session_options = AreaBuilder("choosing")
+session_options = Area("choosing")
 
 
 @session_options.check("MODE-1", "the current mode is one of the available modes, and each of them can be set")
@@ -14,8 +14,7 @@ async def _(driver: AgentDriver) -> None:
     opened = await driver.new_session()
     modes = opened.get("modes") or {}
     names = [mode.get("id") for mode in modes.get("availableModes") or ()]
-    if not names:
-        raise CheckSkipped("it has no modes")
+    skip_unless(names, "it has no modes")
     require(modes.get("currentModeId") in names, f"{modes.get('currentModeId')!r} is not in {names}")
     for name in [*names, modes["currentModeId"]]:
         await driver.request("session/set_mode", {"sessionId": opened["sessionId"], "modeId": name})
@@ -24,8 +23,7 @@ async def _(driver: AgentDriver) -> None:
 @session_options.check("MODE-2", "an unknown mode is rejected", "should")
 async def _(driver: AgentDriver) -> None:
     opened = await driver.new_session()
-    if not opened.get("modes"):
-        raise CheckSkipped("it has no modes")
+    skip_unless(opened.get("modes"), "it has no modes")
     await driver.expect_error("session/set_mode", {"sessionId": opened["sessionId"], "modeId": "comply-no-such-mode"})
 
 
@@ -61,19 +59,17 @@ async def _(driver: AgentDriver) -> None:
 
 @session_options.check("COMM-1", "commands are sent after the answer to session/new, with names without a slash")
 async def _(driver: AgentDriver) -> None:
-    session = (await driver.new_session())["sessionId"]
+    session = await driver.new_session_id()
     await driver.wait_until(lambda: "available_commands_update" in driver.update_kinds(session), UPDATE_TIMEOUT)
     updates = [u for s, u in driver.updates if s == session and u.get("sessionUpdate") == "available_commands_update"]
-    if not updates:
-        raise CheckSkipped("it has no commands")
+    skip_unless(updates, "it has no commands")
     slashes = [c["name"] for c in updates[-1].get("availableCommands", ()) if str(c.get("name")).startswith("/")]
     require(not slashes, f"{', '.join(slashes)}")
 
 
 def _require_options(session: dict[str, Any]) -> list[dict[str, Any]]:
     options = session.get("configOptions") or []
-    if not options:
-        raise CheckSkipped("it has no options")
+    skip_unless(options, "it has no options")
     return [*options]
 
 

@@ -4,12 +4,12 @@ import os
 import tempfile
 
 from ostler.conformance.agent_driver import AgentDriver, text_block
-from ostler.conformance.check import AreaBuilder, CheckFailed, CheckSkipped, require
+from ostler.conformance.check import Area, CheckFailed, CheckSkipped, require
 from ostler.wire.jsonrpc import RpcError
 
 MAX_PAGES = 100
 EXIT_TIMEOUT = 5.0
-sessions = AreaBuilder("sessions")
+sessions = Area("sessions")
 
 
 def require_capability(driver: AgentDriver, capability: str) -> None:
@@ -22,7 +22,7 @@ def require_capability(driver: AgentDriver, capability: str) -> None:
 
 
 async def _session_with_turn(driver: AgentDriver) -> str:
-    session = (await driver.new_session())["sessionId"]
+    session = await driver.new_session_id()
     await driver.prompt(session)
     return str(session)
 
@@ -90,7 +90,7 @@ async def _(driver: AgentDriver) -> None:
 @sessions.check("SESS-7", "a closed session rejects prompts")
 async def _(driver: AgentDriver) -> None:
     require_capability(driver, "close")
-    session = (await driver.new_session())["sessionId"]
+    session = await driver.new_session_id()
     await driver.request("session/close", {"sessionId": session})
     await driver.expect_error("session/prompt", {"sessionId": session, "prompt": [text_block(driver.target.prompt)]})
 

@@ -16,20 +16,17 @@ from ostler.conformance.turns import tools, turns
 from ostler.wire.acp import AUTH_REQUIRED
 from ostler.wire.jsonrpc import RpcError
 
-AREAS = tuple(
-    builder.area
-    for builder in (
-        handshake,
-        sessions,
-        turns,
-        tools,
-        client_services,
-        cancellation,
-        session_options,
-        errors,
-        framing,
-        process_exit,
-    )
+AREAS = (
+    handshake,
+    sessions,
+    turns,
+    tools,
+    client_services,
+    cancellation,
+    session_options,
+    errors,
+    framing,
+    process_exit,
 )
 OVERALL_AREA = "conduct"
 MAX_FAULTS_SHOWN = 5

@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from ostler.conformance.agent_driver import AgentDriver, text_block
-from ostler.conformance.check import AreaBuilder, CheckFailed, CheckSkipped, require
+from ostler.conformance.check import Area, CheckFailed, CheckSkipped, require, skip_unless
 from ostler.wire.jsonrpc import RpcError
 
 STOP_REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
@@ -14,28 +14,23 @@ LATE_UPDATE_SECONDS = 0.3
 WRITE_PROMPT = "Write the word hello into the file {name} in this folder. Use your tools, and ask nothing back."
 PNG_DATA = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 WAV_DATA = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
-turns = AreaBuilder("turns")
-tools = AreaBuilder("tools")
-
-
-async def _new_session_id(driver: AgentDriver) -> str:
-    return str((await driver.new_session())["sessionId"])
+turns = Area("turns")
+tools = Area("tools")
 
 
 async def _check_accepted(driver: AgentDriver, *blocks: dict[str, Any]) -> None:
-    reason = await driver.prompt(await _new_session_id(driver), text_block(driver.target.prompt), *blocks)
+    reason = await driver.prompt(await driver.new_session_id(), text_block(driver.target.prompt), *blocks)
     require(reason in STOP_REASONS, f"the stop reason {reason!r} is not in the protocol")
 
 
 def _require_prompt_capability(driver: AgentDriver, capability: str) -> None:
     capabilities = driver.agent_info.get("agentCapabilities") or {}
-    if not (capabilities.get("promptCapabilities") or {}).get(capability):
-        raise CheckSkipped(f"it does not offer {capability}")
+    skip_unless((capabilities.get("promptCapabilities") or {}).get(capability), f"it does not offer {capability}")
 
 
 @turns.check("TURN-1", "a prompt is answered with text, then with a stop reason")
 async def _(driver: AgentDriver) -> None:
-    session = await _new_session_id(driver)
+    session = await driver.new_session_id()
     reason = await driver.prompt(session)
     require(reason in STOP_REASONS, f"the stop reason {reason!r} is not in the protocol")
     require("agent_message_chunk" in driver.update_kinds(session), "no agent_message_chunk arrived before the answer")
@@ -43,7 +38,7 @@ async def _(driver: AgentDriver) -> None:
 
 @turns.check("TURN-2", "no update of the turn arrives after its answer", "should")
 async def _(driver: AgentDriver) -> None:
-    session = await _new_session_id(driver)
+    session = await driver.new_session_id()
     await driver.prompt(session)
     before = len(driver.updates)
     await asyncio.sleep(LATE_UPDATE_SECONDS)
@@ -53,7 +48,7 @@ async def _(driver: AgentDriver) -> None:
 
 @turns.check("TURN-3", "a session accepts a second turn")
 async def _(driver: AgentDriver) -> None:
-    session = await _new_session_id(driver)
+    session = await driver.new_session_id()
     await driver.prompt(session)
     before = len(driver.update_kinds(session))
     await driver.prompt(session)
@@ -86,7 +81,7 @@ async def _(driver: AgentDriver) -> None:
 
 @turns.check("TURN-8", "two sessions can run turns in parallel")
 async def _(driver: AgentDriver) -> None:
-    first, second = await _new_session_id(driver), await _new_session_id(driver)
+    first, second = await driver.new_session_id(), await driver.new_session_id()
     await asyncio.gather(driver.prompt(first), driver.prompt(second))
     for session in (first, second):
         require("agent_message_chunk" in driver.update_kinds(session), "one of them has no text")
@@ -95,7 +90,7 @@ async def _(driver: AgentDriver) -> None:
 @turns.check("TURN-9", "no update names a session that was not opened")
 async def _(driver: AgentDriver) -> None:
     """Sessions of earlier checks may still send updates."""
-    await driver.prompt(await _new_session_id(driver))
+    await driver.prompt(await driver.new_session_id())
     unknown = {session_id for session_id, _ in driver.updates} - driver.session_ids
     require(not unknown, f"there were updates of {', '.join(sorted(unknown))}")
 
@@ -103,15 +98,13 @@ async def _(driver: AgentDriver) -> None:
 @tools.check("TOOL-1", "a rejected tool call is not carried out")
 async def _(driver: AgentDriver) -> None:
     file = await _prompt_to_write(driver, "comply-refused.txt", "reject")
-    if not driver.permission_requests:
-        raise CheckSkipped("the model made no permission request")
+    skip_unless(driver.permission_requests, "the model made no permission request")
     require(not os.path.exists(file), "the file was written anyway")
 
 
 @tools.check("TOOL-2", "a permission request names its session and call, and can be rejected")
 async def _(driver: AgentDriver) -> None:
-    if not driver.permission_requests:
-        raise CheckSkipped("the model made no permission request")
+    skip_unless(driver.permission_requests, "the model made no permission request")
     for request in driver.permission_requests:
         kinds = [option.get("kind") for option in request.get("options", ()) if isinstance(option, dict)]
         require(any(str(kind).startswith("reject") for kind in kinds), f"there were only {kinds}")
@@ -123,8 +116,7 @@ async def _(driver: AgentDriver) -> None:
     driver.updates.clear()
     file = await _prompt_to_write(driver, "comply-allowed.txt", "allow")
     calls = _call_statuses(driver)
-    if not calls:
-        raise CheckSkipped("the model called no tool")
+    skip_unless(calls, "the model called no tool")
     if "completed" not in calls.values():
         raise CheckSkipped("the model's calls all failed")
     require(os.path.exists(file), "the file was not written")
@@ -133,8 +125,7 @@ async def _(driver: AgentDriver) -> None:
 @tools.check("TOOL-4", "every tool call ends before its turn ends")
 async def _(driver: AgentDriver) -> None:
     calls = _call_statuses(driver)
-    if not calls:
-        raise CheckSkipped("the model called no tool")
+    skip_unless(calls, "the model called no tool")
     unfinished = [name for name, status in calls.items() if status not in FINAL_STATUSES]
     require(
         not unfinished,
@@ -150,8 +141,7 @@ async def _(driver: AgentDriver) -> None:
         for item in (*(update.get("locations") or ()), *_diffs(update))
         if isinstance(item, dict)
     ]
-    if not paths:
-        raise CheckSkipped("no tool call has a location")
+    skip_unless(paths, "no tool call has a location")
     relative = sorted({path for path in paths if not os.path.isabs(path)})
     require(not relative, f"{', '.join(relative)}")
 
@@ -160,7 +150,7 @@ async def _prompt_to_write(driver: AgentDriver, name: str, answer: Any) -> str:
     driver.permission_answer = answer
     file = os.path.join(driver.target.cwd, name)
     try:
-        await driver.prompt(await _new_session_id(driver), text_block(WRITE_PROMPT.format(name=name)))
+        await driver.prompt(await driver.new_session_id(), text_block(WRITE_PROMPT.format(name=name)))
     except RpcError as error:
         raise CheckFailed(f"the turn failed: {error.details}") from None
     return file

@@ -167,23 +167,14 @@ class DirectoryEntry(msgspec.Struct, frozen=True):
     size: int = 0
 
 
-class PathInfo(Protocol):
+class PathInfo(msgspec.Struct, frozen=True):
     """Metadata of a path. A symlink as its last component is followed."""
 
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def kind(self) -> Literal["file", "directory", "link", "other"]: ...
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def mode(self) -> int: ...
-
-    @property
-    def modified(self) -> float: ...
+    path: str
+    kind: Literal["file", "directory", "link", "other"]
+    size: int
+    mode: int
+    modified: float
 
 
 class Workspace(Protocol):
@@ -283,6 +274,22 @@ class Tool(Protocol[P]):
         """Return what the call needs, as data; the tool itself never asks."""
 
     async def run(self, params: P, context: ToolContext) -> ToolResult: ...
+
+
+class ToolSource(Protocol):
+    """Provides tools that come and go to the tool host, from `open` to `aclose`, such as those of an MCP server."""
+
+    def open(self, context: BackendContext, on_change: Callable[[], None]) -> None:
+        """Start the source in a task of its own, and return at once: a session does not wait for its servers.
+
+        The source calls `on_change` whenever `tools` has changed, and emits `ServerStateChanged` on the context.
+        """
+
+    def tools(self) -> Mapping[str, Tool[Any]]:
+        """Return the tools that can be called now, by the names under which they are called."""
+
+    async def aclose(self) -> None:
+        """Stop the source; it may not have been opened. Neither the context nor `on_change` is used afterwards."""
 
 
 class Journal(Protocol):

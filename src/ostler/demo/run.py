@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
@@ -88,11 +89,8 @@ class Demo(msgspec.Struct, frozen=True):
 async def _test_passes(folder: Path) -> bool:
     """Run the original test in the sandbox: the agent may have changed the test or written harmful code."""
     write_test(folder)
-    shell = SessionShell(str(folder), writable=True, sandbox="prefer")
-    try:
+    async with aclosing(SessionShell(str(folder), writable=True, sandbox="prefer")) as shell:
         return (await shell.run(CommandRequest(f"{TEST_COMMAND} test_basket", timeout=60))).exit_code == 0
-    finally:
-        await shell.aclose()
 
 
 def _next_steps(folder_to_keep: Path | None, *, no_model: bool) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -161,11 +162,8 @@ class HookRunner:
 
         from ostler.workspace.session_workspace import SessionShell
 
-        shell = SessionShell(self._cwd, writable=True, sandbox="require")
         command = f"printf %s {shlex.quote(stdin)} | {shlex.join(hook.command)}"
         env = {"CLAUDE_PROJECT_DIR": self._cwd} if hook.style == "claude" else {}
-        try:
-            named = tuple(word for word in hook.command if word.startswith("/"))
+        named = tuple(word for word in hook.command if word.startswith("/"))
+        async with aclosing(SessionShell(self._cwd, writable=True, sandbox="require")) as shell:
             return await shell.run(CommandRequest(command, timeout=hook.seconds, env=env, readable=named))
-        finally:
-            await shell.aclose()

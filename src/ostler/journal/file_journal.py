@@ -4,17 +4,33 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from ostler.core.errors import JournalError
 from ostler.core.events import Envelope
+from ostler.core.session_view import Records
 from ostler.journal import record_codec
 from ostler.journal.lock import SessionLock
-from ostler.journal.observer import JournalObserver
 from ostler.journal.record_codec import NewerFormatError
 from ostler.journal.records import FileRecords
 
 JOURNAL_NAME = "journal.jsonl"
 CHUNK_BYTES = 1024 * 1024
+
+
+class JournalObserver(Protocol):
+    """Receives the records of a journal, for a file or log that is derived from it.
+
+    That can be rebuilt, so its failures must not stop the session.
+    """
+
+    def catch_up(self, records: Records) -> None:
+        """Called when the journal is opened; handle the records that an earlier process missed."""
+
+    def on_record(self, envelope: Envelope) -> None:
+        """Called after a record was written."""
+
+    def close(self) -> None: ...
 
 
 class FileJournal:

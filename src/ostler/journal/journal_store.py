@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from ostler.core.errors import UsageError
-from ostler.journal.file_journal import JOURNAL_NAME, FileJournal
+from ostler.journal.file_journal import JOURNAL_NAME, FileJournal, JournalObserver
 from ostler.journal.history_xnl import HistoryXnl
 from ostler.journal.lock import SessionLock
-from ostler.journal.observer import JournalObserver
 from ostler.journal.scan import describe_missing
 from ostler.journal.session_meta import MetaFile, read_meta
 from ostler.journal.todos_file import TodosFile
@@ -32,6 +31,14 @@ class StoredSession(msgspec.Struct, frozen=True):
     @property
     def journal_path(self) -> Path:
         return self.folder / JOURNAL_NAME
+
+    @property
+    def modified_ns(self) -> int:
+        """When the journal was last written, or 0 if there is none."""
+        try:
+            return self.journal_path.stat().st_mtime_ns
+        except OSError:
+            return 0
 
 
 class JournalStore:
@@ -88,7 +95,7 @@ class JournalStore:
         A session without a turn, such as a run that was refused, is returned only if there is no other.
         """
         empty: list[StoredSession] = []
-        for session in sorted(self.sessions(project), key=_modified_ns, reverse=True):
+        for session in sorted(self.sessions(project), key=lambda session: session.modified_ns, reverse=True):
             meta = read_meta(session.folder, session.id)
             if meta and meta.parent_id:
                 continue
@@ -150,10 +157,3 @@ def _has_turns(session: StoredSession) -> bool:
             return b'"turn_started"' in file.read(_HEAD_BYTES)
     except OSError:
         return False
-
-
-def _modified_ns(session: StoredSession) -> int:
-    try:
-        return session.journal_path.stat().st_mtime_ns
-    except OSError:
-        return 0

@@ -1,7 +1,7 @@
 """Lists and searches sessions through an SQLite index that is updated on each query."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -107,7 +107,8 @@ class SessionIndex:
 
     def _find_hits(self, terms: str, project: str, limit: int) -> list[SearchHit]:
         newest: dict[int, int] = {}
-        allowed = set(self._session_keys(project)) if project else None
+        keys = "SELECT key FROM sessions WHERE project = ?"
+        allowed = {key for (key,) in self._db.execute(keys, [project])} if project else None
         matches = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC"
         for (number,) in self._db.execute(matches, [terms]):
             (session,) = self._db.execute("SELECT session FROM messages WHERE number = ?", [number]).fetchone()
@@ -138,6 +139,3 @@ class SessionIndex:
             scope,
         )
         return [UsageRow(*row) for row in rows]
-
-    def _session_keys(self, project: str) -> Iterator[int]:
-        return (key for (key,) in self._db.execute("SELECT key FROM sessions WHERE project = ?", [project]))

@@ -5,7 +5,7 @@ the same bytes again.
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -20,43 +20,25 @@ MASKED_NOTICE = (
 )
 
 
-class MaskSecrets(Protocol):
-    """Return the event with all secrets masked, or the same object if it contains none."""
+class MaskSecrets:
+    """Masks these values in events."""
 
-    def __call__(self, event: E) -> E: ...
-
-    def partial_secret_length(self, text: str) -> int:
-        """Return how many characters at the end of the text may be the start of a secret."""
-        ...
-
-
-class _MaskNothing:
-    def __call__(self, event: E) -> E:
-        return event
-
-    def partial_secret_length(self, text: str) -> int:
-        return 0
-
-
-mask_nothing: MaskSecrets = _MaskNothing()  # used when no secret is known
-
-
-class _Mask:
-    def __init__(self, masker: SecretMasker) -> None:
-        self._masker = masker
-        self.partial_secret_length = masker.partial_secret_length
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._masker = SecretMasker(values)
 
     def __call__(self, event: E) -> E:
-        if not self._masker.occurs_in(encode_event(event)):
+        """Return the event with all secrets masked, or the same object if it contains none."""
+        if not self._masker or not self._masker.occurs_in(encode_event(event)):
             return event
         masked: E = _mask_value(event, self._masker)
         return masked if masked != event else event
 
+    def partial_secret_length(self, text: str) -> int:
+        """Return how many characters at the end of the text may be the start of a secret."""
+        return self._masker.partial_secret_length(text) if self._masker else 0
 
-def make_mask(values: Iterable[str]) -> MaskSecrets:
-    """Return a function that masks these values in an event."""
-    masker = SecretMasker(values)
-    return _Mask(masker) if masker else mask_nothing
+
+mask_nothing = MaskSecrets()  # used when no secret is known
 
 
 class SessionMasking:

@@ -4,24 +4,24 @@ import time
 from collections.abc import Callable
 
 from ostler.core.events import Envelope, Event, Queued, Reminded, Renamed
-from ostler.journal.file_journal import FileJournal
+from ostler.core.protocols import Journal
 from ostler.session.repair import close_unfinished
 from ostler.session.state import state_from_records
 
 
-def rename(journal: FileJournal, title: str) -> None:
+def rename(journal: Journal, title: str) -> None:
     """Save a new title."""
     _writer(journal)(Renamed(title))
     journal.sync()
 
 
-def add_reminder(journal: FileJournal, text: str) -> None:
+def add_reminder(journal: Journal, text: str) -> None:
     """Save a message that the model gets when the session is resumed."""
     _writer(journal)(Reminded(text))
     journal.sync()
 
 
-def take_queued(journal: FileJournal) -> tuple[str, ...]:
+def take_queued(journal: Journal) -> tuple[str, ...]:
     """Return the queued prompts and remove them from the session."""
     queued = state_from_records(journal.records()).queued
     if queued:
@@ -30,7 +30,7 @@ def take_queued(journal: FileJournal) -> tuple[str, ...]:
     return queued
 
 
-def repair_journal(journal: FileJournal) -> list[str]:
+def repair_journal(journal: Journal) -> list[str]:
     """Close open calls, requests and turns. Return the damage found and the events added, as texts."""
     report = list(journal.damage)
     state = state_from_records(journal.records())
@@ -46,7 +46,7 @@ def repair_journal(journal: FileJournal) -> list[str]:
     return report
 
 
-def _writer(journal: FileJournal) -> Callable[[Event], None]:
+def _writer(journal: Journal) -> Callable[[Event], None]:
     def emit(event: Event) -> None:
         records = journal.records()
         journal.append(Envelope(records[-1].seq + 1 if len(records) else 1, time.time(), event))

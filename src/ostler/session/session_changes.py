@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ostler.core.events import Notice, Queued, Renamed, Reverted, RuleRevoked, Steered
 from ostler.core.protocols import Backend, StandingRules
 from ostler.core.sessions import Rename, Revert, RevokeRule, SessionChange, SetOption, SetQueue, Steer
@@ -12,68 +14,60 @@ if TYPE_CHECKING:
     from ostler.session.session import LocalSession
 
 
-class SessionChanges:
+class SessionChanges(msgspec.Struct, frozen=True):
     """The changes of one session, recorded as events and passed to the backend where it must know them."""
 
-    def __init__(
-        self,
-        session: "LocalSession",
-        backend: Backend,
-        options: SessionOptions,
-        standing_rules: StandingRules,
-        journal_sync: JournalSync,
-    ) -> None:
-        self._session = session
-        self._backend = backend
-        self._options = options
-        self._standing_rules = standing_rules
-        self._journal_sync = journal_sync
+    session: "LocalSession"
+    backend: Backend
+    options: SessionOptions
+    standing_rules: StandingRules
+    journal_sync: JournalSync
 
     async def apply(self, change: SessionChange) -> bool:
         """Apply a change. Return False if the backend does not support it or it is not possible now."""
         match change:
             case Rename(title):
-                self._session.emit(Renamed(title))
-                await self._backend.apply(change)
+                self.session.emit(Renamed(title))
+                await self.backend.apply(change)
                 return True
             case RevokeRule(rule):
-                self._standing_rules.revoke(rule)
-                self._session.emit(RuleRevoked(rule))
+                self.standing_rules.revoke(rule)
+                self.session.emit(RuleRevoked(rule))
                 return True
             case Revert():
                 return await self._revert(change)
             case Steer():
                 return await self._steer(change)
-            case SetQueue() if self._session.info.keeps_queue:
-                return await self._backend.apply(change)  # which reports the queue of the remote side
+            case SetQueue() if self.session.info.keeps_queue:
+                return await self.backend.apply(change)  # which reports the queue of the remote side
             case SetQueue(texts, prompts):
-                self._session.emit(Queued(texts, prompts))
-                self._journal_sync.start()
+                self.session.emit(Queued(texts, prompts))
+                self.journal_sync.start()
                 return True
             case SetOption():
-                return await self._options.set(change)
+                return await self.options.set(change)
             case _:
-                return await self._backend.apply(change)
+                return await self.backend.apply(change)
 
     async def _steer(self, steer: Steer) -> bool:
         """Send a prompt to the running turn, or to the next one. Return False if the turn is already ending."""
-        session = self._session
+        session = self.session
         too_late = session.turn is not None and session.turn.is_cleaning_up
         steered = Steered(steer.prompt)
         masked = Steer(session.mask(steered).prompt)
-        if too_late or not (session.info.can_steer and await self._backend.apply(masked)):
+        if too_late or not (session.info.can_steer and await self.backend.apply(masked)):
             return False
         session.emit(steered)
         return True
 
     async def _revert(self, revert: Revert) -> bool:
-        session = self._session
+        session = self.session
         if session.turn is not None or not 0 <= revert.to_seq <= session.last_seq:
             return False
         before = len(session.records())
         session.emit(Reverted(revert.to_seq))
         removed = len(session.records()) <= before  # otherwise it restored reverted events
-        if await self._backend.apply(revert):
+        if await self.backend.apply(revert):
             session.skip_revert_note()
         elif removed:
             text = f"reverted here, but {session.info.backend} still has the messages in its context"

@@ -1,6 +1,7 @@
 """Tells a stored session that the user undid or redid one of its turns."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 
 from ostler.core.errors import JournalError, UsageError
 from ostler.journal.journal_store import JournalStore
@@ -38,10 +39,8 @@ def notify_session(
     except JournalError as error:
         notify(f"files restored, but the session could not be notified: {error.fault.message}")
         return
-    try:
+    with closing(journal):
         add_reminder(journal, _notice_text(direction, turn, paths))
-    finally:
-        journal.close()
 
 
 def _notice_text(direction: str, turn: str, paths: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Recovers queued prompts from sessions whose process was killed."""
 
 import os
+from contextlib import closing
 
 from ostler.core.errors import OstlerError
 from ostler.core.events import Queued
@@ -18,7 +19,7 @@ _QUEUED_MARKER = b'"queued"'
 
 def take_unsent_prompts(store: JournalStore, project: str) -> str:
     """Return the queued prompts of recent sessions that no process has open, and remove them there."""
-    newest = sorted(store.sessions(project), key=_modified_at, reverse=True)[:RECENT_SESSIONS]
+    newest = sorted(store.sessions(project), key=lambda session: session.modified_ns, reverse=True)[:RECENT_SESSIONS]
     texts: list[str] = []
     for session in reversed(newest):
         if not is_locked(session.folder) and _has_queued(session):
@@ -44,19 +45,7 @@ def _has_queued(session: StoredSession) -> bool:
 
 def _take_queued(store: JournalStore, session: StoredSession) -> tuple[str, ...]:
     try:
-        journal = store.open(session)
+        with closing(store.open(session)) as journal:
+            return take_queued(journal)
     except OstlerError:
         return ()
-    try:
-        return take_queued(journal)
-    except OstlerError:
-        return ()
-    finally:
-        journal.close()
-
-
-def _modified_at(session: StoredSession) -> int:
-    try:
-        return os.stat(session.journal_path).st_mtime_ns
-    except OSError:
-        return 0

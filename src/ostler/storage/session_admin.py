@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -136,11 +137,8 @@ class SessionAdmin:
     def rename(self, session_ref: str, title: str) -> None:
         from ostler.session.offline import rename
 
-        journal = self._store.open(self._find(session_ref))
-        try:
+        with closing(self._store.open(self._find(session_ref))) as journal:
             rename(journal, title)
-        finally:
-            journal.close()
 
     def delete(self, session_refs: Sequence[str]) -> Sequence[str]:
         sessions = [self._find(session_ref) for session_ref in session_refs]
@@ -152,11 +150,8 @@ class SessionAdmin:
     def repair(self, session_ref: str) -> Sequence[str]:
         from ostler.session.offline import repair_journal
 
-        journal = self._store.open(self._find(session_ref))
-        try:
+        with closing(self._store.open(self._find(session_ref))) as journal:
             return repair_journal(journal) or ["no damage found; nothing to repair"]
-        finally:
-            journal.close()
 
     def _find(self, session_ref: str) -> StoredSession:
         return self._store.find(session_ref, self._project)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,13 +72,11 @@ class FileStore:
         return meta.backend if meta else ""
 
     def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
-        index, project = session_index(self._settings), project_id(Path(query.cwd)) if query.cwd else ""
-        try:
+        project = project_id(Path(query.cwd)) if query.cwd else ""
+        with closing(session_index(self._settings)) as index:
             if query.text:
                 return [make_summary(hit.session) for hit in index.search(query.text, project, query.limit)]
             return [make_summary(session) for session in index.sessions(project, query.limit)]
-        finally:
-            index.close()
 
     def fork(self, session_id: str, seq: int = 0) -> str:
         from ostler.journal.fork import fork
@@ -87,19 +86,13 @@ class FileStore:
     def rename(self, session_id: str, title: str) -> None:
         from ostler.session.offline import rename
 
-        journal = session_store(self._settings).open(self._require(session_id))
-        try:
+        with closing(session_store(self._settings).open(self._require(session_id))) as journal:
             rename(journal, title)
-        finally:
-            journal.close()
 
     def delete(self, session_id: str) -> None:
         session_store(self._settings).delete(self._require(session_id))
-        index = session_index(self._settings)
-        try:
+        with closing(session_index(self._settings)) as index:
             index.purge()
-        finally:
-            index.close()
 
     def _require(self, session_id: str) -> StoredSession:
         session = session_store(self._settings).find_exact(session_id)

@@ -11,6 +11,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import msgspec
 
@@ -72,7 +73,8 @@ class SqliteAccounts:
         return [_read_token(row) for row in self._database.read(lambda db: db.execute(query).fetchall())]
 
     def has_valid_token(self) -> bool:
-        return bool(self._valid_tokens())
+        now = self._clock()
+        return any(token.is_valid(now) for token in self.tokens())
 
     def revoke(self, token_id: str) -> bool:
         update = "UPDATE tokens SET revoked = ? WHERE id = ? AND NOT revoked"
@@ -138,12 +140,6 @@ class SqliteAccounts:
         token = AccountToken(id=token_id, user=user, scopes=scopes, label=shown, created=now, expires=expires)
         return IssuedToken(token, f"ostler_{token_id}_{secrets.token_hex(32)}")
 
-    def _valid_tokens(self) -> list[AccountToken]:
-        query = f"SELECT {_COLUMNS} FROM tokens WHERE NOT revoked"
-        rows = self._database.read(lambda db: db.execute(query).fetchall())
-        now = self._clock()
-        return [token for token in map(_read_token, rows) if token.is_valid(now)]
-
 
 def _insert(db: sqlite3.Connection, issued: IssuedToken) -> None:
     token = issued.token
@@ -169,19 +165,10 @@ def _revoke_user(db: sqlite3.Connection, user: str, now: float) -> int:
     return db.execute("UPDATE tokens SET revoked = ? WHERE user = ? AND NOT revoked", [now, user]).rowcount
 
 
-def _read_token(row: tuple[str, str, str, str, float, float, float, float]) -> AccountToken:
-    token_id, user, scopes, label, created, expires, revoked, used = row
-    known = frozenset(scope for scope in ALL_SCOPES if scope in scopes.split())
-    return AccountToken(
-        id=token_id,
-        user=user,
-        scopes=known,
-        label=label,
-        created=created,
-        expires=expires,
-        revoked=revoked,
-        used=used,
-    )
+def _read_token(row: tuple[Any, ...]) -> AccountToken:
+    fields = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    known = frozenset(scope for scope in ALL_SCOPES if scope in fields["scopes"].split())
+    return AccountToken(**fields | {"scopes": known})
 
 
 def _hash(text: str) -> bytes:

@@ -4,12 +4,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import msgspec
 
 from ostler.core.errors import JournalError, UsageError
-from ostler.core.events import Envelope, Renamed
+from ostler.core.events import Envelope
 from ostler.core.protocols import Journal
 from ostler.core.sessions import SessionQuery, SessionSummary
 from ostler.core.store import InterruptedSession
@@ -18,6 +19,7 @@ from ostler.journal.conversation import ConversationReader
 from ostler.journal.fork import NOT_FORKED
 from ostler.journal.journal_store import LAST, check_session_id, new_session_id
 from ostler.journal.session_meta import SessionMeta, format_time
+from ostler.session.offline import rename
 from ostler.storage.sqlite_database import SqliteDatabase
 from ostler.storage.sqlite_journal import ClaimedSession, SqliteJournal, SqliteRecords, insert_record
 from ostler.storage.sqlite_words import add_words, find_words, remove_words
@@ -138,13 +140,8 @@ class SqliteStore:
 
     def rename(self, session_id: str, title: str) -> None:
         (project,) = self._require("project", session_id)
-        journal = self.open(project, session_id)
-        try:
-            records = journal.records()
-            journal.append(Envelope(records[-1].seq + 1 if len(records) else 1, time.time(), Renamed(title)))
-            journal.sync()
-        finally:
-            journal.close()
+        with closing(self.open(project, session_id)) as journal:
+            rename(journal, title)
 
     def delete(self, session_id: str) -> None:
         self._require("key", session_id)

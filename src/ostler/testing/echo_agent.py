@@ -12,7 +12,7 @@ import threading
 import uuid
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -30,6 +30,7 @@ from ostler.wire.acp import (
     SessionModeState,
     text_content,
 )
+from ostler.wire.acp_decode import decode_params
 from ostler.wire.acp_requests import (
     AcpSessionInfo,
     AgentCapabilities,
@@ -49,7 +50,6 @@ from ostler.wire.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcPeer, P
 
 MODES = (SessionMode("ask", "Ask"), SessionMode("code", "Code"))
 MODELS = "small,large"
-StructT = TypeVar("StructT", bound=msgspec.Struct)
 COMMANDS = (
     AvailableCommand("init", "begin"),
     AvailableCommand("plan", "make a plan", AvailableCommandInput("what to plan")),
@@ -210,7 +210,7 @@ class EchoAgent:
         """Add text to the running turn; an extension that several agents and clients support."""
         if not self.flags.steering:
             raise RpcError(METHOD_NOT_FOUND, "this agent does not accept input during a turn")
-        session_id, request = self._require_open(params), _convert_params(PromptRequest, params)
+        session_id, request = self._require_open(params), decode_params(PromptRequest, params)
         if session_id not in self.cancel_events:
             return {"outcome": "promptRequired", "reason": "noRunningTurn"}
         self.steering_texts.setdefault(session_id, []).append("".join(block.text or "" for block in request.prompt))
@@ -251,7 +251,7 @@ class EchoAgent:
     # -- turns -----------------------------------------------------------------------------------------------------
 
     async def on_session_prompt(self, params: Params) -> PromptResponse:
-        request = _convert_params(PromptRequest, params)
+        request = decode_params(PromptRequest, params)
         text = "\n".join(block.text or "" for block in request.prompt if block.type == "text")
         text = self._next_scripted_prompt() or text
         commands = EchoCommands(self, request)
@@ -304,20 +304,12 @@ class _SessionParams(msgspec.Struct, frozen=True, rename="camel"):
     session_id: str
 
 
-def _convert_params(kind: type[StructT], params: Params) -> StructT:
-    """Convert parameters to a struct. Raises `RpcError` that names the invalid field."""
-    try:
-        return msgspec.convert(params, kind)
-    except msgspec.ValidationError as error:
-        raise RpcError(INVALID_PARAMS, f"Invalid params: {error}") from None
-
-
 def _session_id_of(params: Params) -> str:
-    return _convert_params(_SessionParams, params).session_id
+    return decode_params(_SessionParams, params).session_id
 
 
 def _open_params(params: Params) -> OpenSessionParams:
-    request = _convert_params(OpenSessionParams, params)
+    request = decode_params(OpenSessionParams, params)
     if not all(os.path.isabs(folder) for folder in (request.cwd, *(request.additional_directories or ()))):
         raise RpcError(INVALID_PARAMS, "cwd and additionalDirectories must be absolute paths")
     return request

@@ -5,7 +5,7 @@ import json
 import socket
 import ssl
 import struct
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -138,25 +138,13 @@ class ScriptedModelServer:
             )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         self.connections += 1
         number = self.connections
-        try:
-            while await self._exchange(reader, writer, number):
-                pass
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        except asyncio.CancelledError:
-            writer.transport.abort()  # on exit; swallowed, so that asyncio's server callback logs nothing
-        finally:
-            self._tasks.discard(task)
-            writer.close()
+        await serve_requests(lambda: self._exchange(reader, writer, number), writer, self._tasks)
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> bool:
         """Read a request and answer it. Return whether the connection stays open."""
-        recorded = await _read_request(reader, number)
+        recorded = await read_request(reader, number)
         api = _detect_api(recorded)
         if api is None:
             return await self._send_page(recorded, writer)
@@ -237,7 +225,27 @@ def _detect_api(recorded: RecordedRequest) -> Api | None:
     return "openai" if path.endswith("/chat/completions") else "anthropic" if path.endswith("/messages") else None
 
 
-async def _read_request(reader: asyncio.StreamReader, connection: int) -> RecordedRequest:
+async def serve_requests(
+    exchange: Callable[[], Awaitable[bool]], writer: asyncio.StreamWriter, tasks: set[asyncio.Task[None]]
+) -> None:
+    """Serve a connection until `exchange` returns False or the client disconnects; `tasks` has the current task."""
+    task = asyncio.current_task()
+    assert task is not None
+    tasks.add(task)
+    try:
+        while await exchange():
+            pass
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+    except asyncio.CancelledError:
+        writer.transport.abort()  # on exit; swallowed, so that asyncio's server callback logs nothing
+    finally:
+        tasks.discard(task)
+        writer.close()
+
+
+async def read_request(reader: asyncio.StreamReader, connection: int = 0) -> RecordedRequest:
+    """Read one request of a connection, which has this number."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.strip().split("\r\n")
     method, path, _ = first.split(" ")

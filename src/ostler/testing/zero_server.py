@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ostler.http.server_closing import close_server
-from ostler.testing.model_server import RecordedRequest, ScriptMismatchError
+from ostler.testing.model_server import RecordedRequest, ScriptMismatchError, read_request, serve_requests
 
 Part = bytes | Callable[[], Awaitable[None]]
 
@@ -93,29 +93,12 @@ class ScriptedZeroServer:
             )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            while await self._exchange(reader, writer):
-                pass
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        except asyncio.CancelledError:
-            writer.transport.abort()  # on exit; swallowed, so that asyncio's server callback logs nothing
-        finally:
-            self._tasks.discard(task)
-            writer.close()
+        await serve_requests(lambda: self._exchange(reader, writer), writer, self._tasks)
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        first, *lines = head.strip().split("\r\n")
-        method, path, _ = first.split(" ")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        body = await reader.readexactly(int(headers.get("content-length", "0")))
-        request = RecordedRequest(method, path, headers, body, 0)
+        request = await read_request(reader)
         async with self._changed:
-            if path.startswith(f"{self.prefix}/api_"):
+            if request.path.startswith(f"{self.prefix}/api_"):
                 self.requests.append(request)
             self._changed.notify_all()
         return await self._send(self._answer(request), writer)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -11,16 +11,13 @@ from ostler.core.display import Display, DisplayDiff, DisplayFields, DisplayText
 from ostler.core.errors import WRITE_DENIED, Fault, ToolError
 from ostler.core.events import ToolCalled, ToolsChanged, ToolStarted
 from ostler.core.permission import Decision, Permission
-from ostler.core.protocols import BackendContext, Tool, Workspace
+from ostler.core.protocols import BackendContext, Tool, ToolSource, Workspace
 from ostler.core.tools import ToolCall, ToolPlace, ToolResult, ToolSpec
 from ostler.text.secret_masker import MASK_MARKER
 from ostler.tools.call_resolution import ResolvedCall, resolve_call
 from ostler.tools.output_limit import limit_output
 from ostler.tools.partial_call import HUNKS_ARGUMENT, restrict_to_hunks
 from ostler.workspace.path_access import resolving_once
-
-if TYPE_CHECKING:
-    from ostler.core.tool_source import ToolSource
 
 
 class CallInterceptor(Protocol):
@@ -42,7 +39,7 @@ class LocalToolHost:
         hidden_tools: Callable[[], Iterable[Tool[Any]]] = tuple,
         is_offered: Callable[[str], bool] = lambda tool: True,
         interceptor: CallInterceptor | None = None,
-        sources: Sequence["ToolSource"] = (),
+        sources: Sequence[ToolSource] = (),
         place: ToolPlace | None = None,
     ) -> None:
         """`hidden_tools` can be called but are not listed; they are created on first use, for a faster start.

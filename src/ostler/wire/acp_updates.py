@@ -1,6 +1,6 @@
 """ACP session updates; an unknown kind is kept unchanged."""
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -105,13 +105,7 @@ KnownUpdate = (
 )
 SessionUpdate = KnownUpdate | UnknownUpdate
 
-_UPDATE_TYPES: dict[str, type[KnownUpdate]] = {
-    str(kind.__struct_config__.tag): kind
-    for kind in (
-        *(UserMessageChunk, AgentMessageChunk, AgentThoughtChunk, AcpToolCall, AcpToolCallUpdate, PlanUpdate),
-        *(AvailableCommandsUpdate, CurrentModeUpdate, ConfigOptionUpdate, SessionInfoUpdate, UsageUpdate),
-    )
-}
+_UPDATE_TYPES: dict[str, type[KnownUpdate]] = {str(kind.__struct_config__.tag): kind for kind in get_args(KnownUpdate)}
 
 
 def decode_update(raw: Any) -> SessionUpdate:

@@ -2,7 +2,7 @@
 
 import json
 from functools import cache
-from typing import Any, Never
+from typing import Any, Never, get_args
 
 import msgspec
 
@@ -52,7 +52,7 @@ def encode_frame(frame: ClientFrame | ServerFrame) -> bytes:
 
 def decode_client_frame(data: bytes | str, limit: int = MAX_FRAME_BYTES) -> ClientFrame | None:
     """Decode a message of a client, or return None if its type is unknown. Raises `FrameError` if it is invalid."""
-    frame: ClientFrame | None = _decode(_client_decoder(), data, limit, _client_types())
+    frame: ClientFrame | None = _decode(ClientFrame, data, limit)
     return frame
 
 
@@ -62,7 +62,7 @@ def decode_server_frame(data: bytes | str, limit: int = MAX_FRAME_BYTES) -> Serv
     An error with a code of a newer server is one with the code `internal`.
     """
     try:
-        frame: ServerFrame | None = _decode(_server_decoder(), data, limit, _server_types())
+        frame: ServerFrame | None = _decode(ServerFrame, data, limit)
     except FrameError as error:
         if error.header and error.header.type == "error" and "`$.code`" in str(error):
             fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
@@ -72,26 +72,13 @@ def decode_server_frame(data: bytes | str, limit: int = MAX_FRAME_BYTES) -> Serv
 
 
 @cache
-def _client_decoder() -> "msgspec.json.Decoder[ClientFrame]":
-    return msgspec.json.Decoder(ClientFrame)
+def _decoder(frames: Any) -> "tuple[msgspec.json.Decoder[Any], frozenset[object]]":
+    """Return the decoder of a union of messages, and their types."""
+    return msgspec.json.Decoder(frames), frozenset(kind.__struct_config__.tag for kind in get_args(frames))
 
 
-@cache
-def _server_decoder() -> "msgspec.json.Decoder[ServerFrame]":
-    return msgspec.json.Decoder(ServerFrame)
-
-
-@cache
-def _client_types() -> frozenset[object]:
-    return frozenset(kind.__struct_config__.tag for kind in ClientFrame.__args__)
-
-
-@cache
-def _server_types() -> frozenset[object]:
-    return frozenset(kind.__struct_config__.tag for kind in ServerFrame.__args__)
-
-
-def _decode(decoder: "msgspec.json.Decoder[Any]", data: bytes | str, limit: int, known: frozenset[object]) -> Any:
+def _decode(frames: Any, data: bytes | str, limit: int) -> Any:
+    decoder, known = _decoder(frames)
     if len(data) > limit:
         raise FrameError(f"the message has more than {limit} bytes", "too_large", _known_header(data, known))
     try:
@@ -110,7 +97,7 @@ def _decode(decoder: "msgspec.json.Decoder[Any]", data: bytes | str, limit: int,
         replaced = without_surrogates(data)
         if replaced is None or replaced == data:
             raise FrameError(str(error)) from None
-    return _decode(decoder, replaced, max(limit, len(replaced)), known)
+    return _decode(frames, replaced, max(limit, len(replaced)))
 
 
 def without_surrogates(data: bytes | str) -> bytes | None:

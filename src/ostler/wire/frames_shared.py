@@ -1,6 +1,6 @@
 """Values that messages of the server protocol share: manifest, host, workspace, limits, snapshot."""
 
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -10,17 +10,7 @@ PROTOCOL_VERSION = 1
 PROJECT_CHECKS = "ostler.project_checks"  # a call of the server itself, which models do not see
 
 Feature = Literal["events", "queue", "approvals", "host", "manifest", "tool.cancel", "tool.progress", "changes"]
-FEATURES: tuple[Feature, ...] = (
-    "events",
-    "queue",
-    "approvals",
-    "host",
-    "manifest",
-    "tool.cancel",
-    "tool.progress",
-    "changes",
-)
-
+FEATURES: tuple[Feature, ...] = get_args(Feature)
 ErrorCode = Literal[
     "bad_message",
     "too_large",

@@ -6,11 +6,9 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-
 from ostler.core.commands import CommandRequest, CommandResult
 from ostler.core.errors import ToolError
-from ostler.core.protocols import DirectoryEntry, FileChange, ResolvedPath, TextFile, WriteResult
+from ostler.core.protocols import DirectoryEntry, FileChange, PathInfo, ResolvedPath, TextFile, WriteResult
 from ostler.workspace import file_operations, listing
 from ostler.workspace.file_reading import STAT_FLAGS, read_all, read_up_to, stat_regular, to_text_file, version_of
 from ostler.workspace.gitignore import IgnoreRules
@@ -30,16 +28,6 @@ MAX_FILES = 100_000
 T = TypeVar("T")
 BeforeChange = Callable[[Sequence[str]], Awaitable[None]]  # gets the relative paths that are about to change
 RunCommand = Callable[[CommandRequest], Awaitable[CommandResult]]
-
-
-class PathStat(msgspec.Struct, frozen=True):
-    """Metadata of a path. A symlink as its last component is followed."""
-
-    path: str
-    kind: listing.EntryKind
-    size: int
-    mode: int
-    modified: float
 
 
 class LocalWorkspace:
@@ -150,12 +138,12 @@ class LocalWorkspace:
         work = partial(file_operations.make_directory, self._access.jail, self._access.relative_path(path))
         return await self._run_exclusive(path, work, [self._access.locate(path)[0]])
 
-    async def stat(self, path: str) -> PathStat:
+    async def stat(self, path: str) -> PathInfo:
         """Return the metadata of a path."""
         with self._access.open_for_reading(path, STAT_FLAGS) as fd:
             found = os.fstat(fd)
         kind = listing.entry_kind(found.st_mode)
-        return PathStat(self.resolve(path).display_path, kind, found.st_size, found.st_mode & 0o7777, found.st_mtime)
+        return PathInfo(self.resolve(path).display_path, kind, found.st_size, found.st_mode & 0o7777, found.st_mtime)
 
     async def entries(self, path: str) -> Sequence[DirectoryEntry]:
         """Return the entries of a directory, sorted by name."""

@@ -9,7 +9,7 @@ from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.backends.engine.plugins.limits import TurnLimits
 from ostler.backends.engine.plugins.plugin import BUILT_IN_AGENTS
-from ostler.cli.arguments import Parser, add_limit_options
+from ostler.cli.arguments import Parser, add_turn_limits
 from ostler.core.errors import UsageError
 from ostler.core.events import MessageDone, Notice, ToolFinished, UsageReported
 from ostler.models.client_factory import NetworkConfig, make_client
@@ -120,7 +120,7 @@ def test_command_line_limits(ostler, models, flag):
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "many", ""])
 def test_invalid_limit_is_refused(flag, value):
     parser = Parser()
-    add_limit_options(parser)
+    add_turn_limits(parser)
     with pytest.raises(UsageError, match=flag):
         parser.parse_args([flag, value])
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from engine_harness import Model, Reply, script
 
-from ostler.backends.engine.request_breakdown import breakdown, to_tokens
+from ostler.backends.engine.context_usage import breakdown, to_tokens
 from ostler.backends.engine.request_prefix import SMALL_WINDOW, ProjectPrompt
 from ostler.core.events import PrefixBuilt, UsageReported
 from ostler.core.sessions import Compact, SetOption

@@ -140,7 +140,7 @@ class Engine:
         self._budget.join(view)
         first, plugins = subagent_call(prompt) if prompt else None, self._make_plugins()
         if self._edits_in_text and prompt:
-            from ostler.backends.engine.text_edits.turn import TextEditTurn  # imported only for small models
+            from ostler.backends.engine.plugins.text_edits import TextEditTurn  # imported only for small models
 
             turn = TextEditTurn(self._project.text_editing, self._checks, prompt)
             plugins = PluginChain((*self._make_common_plugins(), *turn.plugins))

@@ -8,10 +8,19 @@ from ostler.backends.engine.history import join_pieces
 from ostler.backends.engine.model_step import ModelStep, run_step
 from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
 from ostler.backends.engine.role import subagent_call
-from ostler.backends.engine.steering import SteeringQueue
 from ostler.core.errors import BackendError, Fault
-from ostler.core.events import MessageDone, Notice, Reminded, StateChanged, TurnEnded
+from ostler.core.events import (
+    Delivered,
+    MessageDone,
+    Notice,
+    Reminded,
+    StateChanged,
+    Steered,
+    TurnEnded,
+    TurnStarted,
+)
 from ostler.core.message import Message
+from ostler.core.protocols import BackendContext
 from ostler.core.tools import ToolSpec
 
 if TYPE_CHECKING:
@@ -23,6 +32,36 @@ _FILTERED = Fault(
     "the provider's content filter stopped the reply; it is incomplete",
     "rephrase the request or switch to another model",
 )
+
+
+class SteeringQueue:
+    """The steering prompts of one turn, which the model gets between two steps; each record is read once."""
+
+    def __init__(self, context: BackendContext) -> None:
+        self._context = context
+        self._read_count = 0
+        self._waiting: dict[str, None] = {}
+
+    def undelivered(self) -> list[str]:
+        """Return the ids of steering prompts that the model has not seen, in order."""
+        records = self._context.records()
+        for index in range(self._read_count, len(records)):
+            kind = records.type_at(index)
+            if kind in ("steered", "delivered") or (kind == "turn_started" and self._waiting):
+                event = records[index].event
+                if isinstance(event, Steered):
+                    self._waiting[event.prompt.id] = None
+                elif isinstance(event, Delivered):
+                    self._waiting.pop(event.prompt_id, None)
+                elif isinstance(event, TurnStarted):
+                    self._waiting.pop(event.prompt.id, None)
+        self._read_count = len(records)
+        return list(self._waiting)
+
+    def deliver(self) -> None:
+        """Mark them as delivered; the history then contains them at this point."""
+        for prompt_id in self.undelivered():
+            self._context.emit(Delivered(prompt_id))
 
 
 class AgentLoop:

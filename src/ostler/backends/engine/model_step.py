@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from ostler.backends.engine.history import join_pieces
+from ostler.backends.engine.internal_agents import usage_event
 from ostler.core.errors import BackendError
 from ostler.core.events import (
     MessageDone,
@@ -15,7 +16,6 @@ from ostler.core.events import (
     TextDelta,
     ThoughtDelta,
     ToolCalled,
-    UsageReported,
     Waiting,
 )
 from ostler.core.message import CallPart, Message, MessagePart, ThoughtPart
@@ -227,7 +227,8 @@ def _apply_chunk(chunk: ReplyChunk, reply: ReplyBuilder, context: BackendContext
         case CallChunk():
             reply.add_call(chunk)
         case Usage():
-            context.emit(_to_usage_event(chunk, model))
+            used = chunk.tokens_in + chunk.tokens_out
+            context.emit(usage_event(chunk, model.name, used, model.context_limit))
         case NoData(seconds, reason):
             context.emit(Waiting(seconds, reason))
         case RetryScheduled() | FallbackStarted():
@@ -259,18 +260,6 @@ def _announce(reply: ReplyBuilder, context: BackendContext) -> None:
     """Emit the calls before which the reply continues; calls at its end are emitted with the others."""
     for call in reply.take_queued_calls():
         context.emit(ToolCalled(call.without_source()))
-
-
-def _to_usage_event(usage: Usage, model: ModelClient) -> UsageReported:
-    return UsageReported(
-        model.name,
-        usage.tokens_in,
-        usage.tokens_out,
-        usage.tokens_cached,
-        usage.cost,
-        context_used=usage.tokens_in + usage.tokens_out,
-        context_limit=model.context_limit,
-    )
 
 
 def _parse_arguments(text: str) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class Budget:
             self._freed.clear()
             await self._freed.wait()
         root = self._root or view
-        self._warn_unpriced(root, view.model.name if view.price is None else "")
+        self._warn_unpriced(root, view.model.name if view.model.price is None else "")
         self._add_reservation(view)
         return ""
 
@@ -145,7 +145,7 @@ class Budget:
         return max(room / max(len(waiting_calls), 1), FAIR_REPLY_TOKENS, 2 * self._max_reply_seen(view))
 
     def _max_reply_seen(self, view: TurnView) -> int:
-        return max((usage.tokens_out for usage in (self._root or view).usage()), default=0)
+        return max((usage.tokens_out for usage in (self._root or view).stats.usage()), default=0)
 
     def _release(self, view: TurnView, size: int) -> None:
         """Release a reservation after a reply of `size` bytes; usage that the server did not report is estimated."""
@@ -153,7 +153,7 @@ class Budget:
         self._warn_unpriced(self._root or view)
         if reservation is None:
             return
-        reports = [usage for usage in view.usage(reservation.start_index) if not usage.child_id]
+        reports = [usage for usage in view.stats.usage(reservation.start_index) if not usage.child_id]
         missing_input = _missing_tokens(reservation.request_tokens, sum(usage.tokens_in for usage in reports))
         missing_output = _missing_tokens(view.estimator.tokens_for(size), sum(usage.tokens_out for usage in reports))
         if missing_input or missing_output:
@@ -177,7 +177,7 @@ class Budget:
         """Warn once per model that the cost limit cannot be enforced, if possible before its first call."""
         if self._max_cost is None:
             return
-        unpriced = (usage.model for usage in root.usage() if usage.cost is None and _has_tokens(usage))
+        unpriced = (usage.model for usage in root.stats.usage() if usage.cost is None and _has_tokens(usage))
         for model in dict.fromkeys(filter(None, (*unpriced, next_model))):
             limit = f"the cost limit of ${self._max_cost:g}"
             _warn_once(root, f"set a price for {model} in its profile: without it {limit} cannot be enforced")
@@ -202,19 +202,21 @@ class Budget:
         return min(candidates, key=lambda remaining: remaining.tokens)
 
     def _used_tokens(self, root: TurnView, reservations: list[Reservation]) -> int:
-        return sum(usage.tokens_in + usage.tokens_out for usage in root.usage()) + sum(
+        return sum(usage.tokens_in + usage.tokens_out for usage in root.stats.usage()) + sum(
             reservation.tokens for reservation in reservations
         )
 
     def _used_cost(self, root: TurnView, reservations: list[Reservation]) -> float:
-        return sum(usage.cost or 0.0 for usage in root.usage()) + sum(reservation.cost for reservation in reservations)
+        return sum(usage.cost or 0.0 for usage in root.stats.usage()) + sum(
+            reservation.cost for reservation in reservations
+        )
 
     def _rates(self, view: TurnView) -> TokenRates:
         """Return the rates from the price, ignoring caches, or the average cost of the model's tokens so far."""
-        price = view.price
+        price = view.model.price
         if isinstance(price, TokenPrice):
             return TokenRates(price.add_cost(Usage(1)).cost, price.add_cost(Usage(0, 1)).cost)
-        rate = _average_rate((self._root or view).usage(), view.model.name)
+        rate = _average_rate((self._root or view).stats.usage(), view.model.name)
         return TokenRates(rate, rate)
 
 

@@ -1,20 +1,17 @@
 """Replaces the beginning of the conversation by a summary."""
 
 from ostler.backends.engine.history import HistoryEntry
+from ostler.backends.engine.internal_agents import read_reply, usage_event
 from ostler.backends.engine.plugins import compaction_digest
 from ostler.backends.engine.plugins.plugin import TurnView
 from ostler.backends.engine.plugins.unseen_results import find_unseen
 from ostler.backends.engine.token_estimate import byte_size, message_size
-from ostler.core.errors import OstlerError
 from ostler.core.events import Compacted, Notice, StateChanged, TodosChanged, UsageReported
 from ostler.core.prompt import TextContent
 from ostler.core.session_view import latest_event
 from ostler.models.model_types import (
     AssistantMessage,
     ModelRequest,
-    ReplyFinished,
-    TextChunk,
-    TextReclassified,
     Usage,
     UserMessage,
 )
@@ -132,21 +129,10 @@ async def _make_notes(view: TurnView, old: list[HistoryEntry], limit: int) -> st
     )
     request = ModelRequest(system, (message,), max_tokens=max(256, int(limit / view.estimator.ratio)))
     view.context.emit(StateChanged("model_generating"))
-    texts: list[str] = []
-    try:
-        async for chunk in view.model.stream(request):
-            if isinstance(chunk, TextChunk):
-                texts.append(chunk.text)
-            elif isinstance(chunk, TextReclassified) or chunk in (ReplyFinished("refusal"), ReplyFinished("filtered")):
-                texts.clear()
-            elif isinstance(chunk, Usage):
-                view.context.emit(_to_usage_event(view, chunk))
-    except OstlerError:
-        return ""
-    return "".join(texts).strip().encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
+    text = await read_reply(view.model, request, lambda usage: view.context.emit(_to_usage_event(view, usage)))
+    return text.strip().encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
 
 
 def _to_usage_event(view: TurnView, usage: Usage) -> UsageReported:
     """Convert usage to an event; the reported context is that of the conversation."""
-    counts = (usage.tokens_in, usage.tokens_out, usage.tokens_cached, usage.cost)
-    return UsageReported(view.model.name, *counts, view.tokens, view.model.context_limit)
+    return usage_event(usage, view.model.name, view.tokens, view.model.context_limit)

@@ -73,7 +73,7 @@ class ContextWindowPlugin(LoopPlugin):
 
     async def after_step(self, view: TurnView, message: Message) -> TurnEnded | None:
         self._retries = 0
-        reports = [usage for usage in view.usage(view.request_index) if usage.context_limit]
+        reports = [usage for usage in view.stats.usage(view.request_index) if usage.context_limit]
         if reports:
             view.estimator.calibrate(view.request_size, reports[-1].tokens_in)
         else:

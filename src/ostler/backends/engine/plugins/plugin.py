@@ -1,6 +1,7 @@
 """Base class of loop plugins, and the turn view they receive."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -9,19 +10,68 @@ from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.plugins.reply_limit import ReplyLimitedModel
 from ostler.backends.engine.request_prefix import MIN_WINDOW, fixed_size
 from ostler.backends.engine.token_estimate import TokenEstimator
-from ostler.backends.engine.turn_stats import TurnStats
 from ostler.core.errors import BackendError
-from ostler.core.events import PrefixBuilt, TurnEnded, UsageReported
+from ostler.core.events import Event, MessageDone, PrefixBuilt, TurnEnded, UsageReported
 from ostler.core.message import Message
 from ostler.core.prompt import TextContent
 from ostler.core.protocols import BackendContext
 from ostler.core.tools import ToolSpec
-from ostler.models.model_types import ModelClient, ModelPrice, ModelRequest, UserMessage
+from ostler.models.model_types import ModelClient, ModelRequest, UserMessage
+
+T = TypeVar("T")
 
 BUILT_IN_AGENTS = InternalAgents()
 # Share of a fallback model's context window that a request built for another model may use.
 MAX_FALLBACK_SHARE = 0.8
 CONTINUE_TEXT = "(I ran that command myself. Continue.)"
+
+
+class TurnStats:
+    """Steps, usage and latest events of the running turn.
+
+    Each record of the turn is read once; earlier records are searched only on demand.
+    """
+
+    def __init__(self, context: BackendContext, start_index: int | None = None) -> None:
+        """`start_index` is the index of the first record of a turn that is continued."""
+        self._context = context
+        self.start_index = len(context.records()) if start_index is None else start_index
+        self._read_count = self.start_index
+        self._steps = 0
+        self._usage: list[tuple[int, UsageReported]] = []
+        self._latest: dict[str, int] = {}
+
+    @property
+    def steps(self) -> int:
+        """The number of model replies."""
+        return self._refreshed()._steps
+
+    def usage(self, since: int = 0) -> list[UsageReported]:
+        """Return the usage of all model calls, including internal ones, since record index `since`."""
+        return [event for index, event in self._refreshed()._usage if index >= since]
+
+    def latest(self, event_type: str) -> Event | None:
+        """Return the latest event of a type, from this turn or earlier."""
+        latest = self._refreshed()._latest
+        records = self._context.records()
+        if event_type not in latest:
+            latest[event_type] = next(
+                (index for index in reversed(range(self.start_index)) if records.type_at(index) == event_type), -1
+            )
+        return records[latest[event_type]].event if latest[event_type] >= 0 else None
+
+    def _refreshed(self) -> "TurnStats":
+        records = self._context.records()
+        for index in range(self._read_count, len(records)):
+            kind = records.type_at(index)
+            self._latest[kind] = index
+            event = records[index].event if kind in ("message_done", "usage_reported") else None
+            if isinstance(event, MessageDone):
+                self._steps += not event.message.continues
+            elif isinstance(event, UsageReported):
+                self._usage.append((index, event))
+        self._read_count = len(records)
+        return self
 
 
 class TurnView:
@@ -75,10 +125,6 @@ class TurnView:
         return self.estimator.request_tokens(self.size)
 
     @property
-    def price(self) -> ModelPrice:
-        return self.model.price
-
-    @property
     def max_reply_tokens(self) -> int:
         """The longest possible reply in tokens: from the profile, or what the context window leaves."""
         return self.model.max_reply_tokens or max(self.model.context_limit - self.tokens, 0)
@@ -105,10 +151,6 @@ class TurnView:
 
     def has_tool(self, tool: str) -> bool:
         return any(spec.name == tool for spec in self.tools)
-
-    def usage(self, since: int = 0) -> list[UsageReported]:
-        """Return the usage of the turn's model calls, including internal ones, since record index `since`."""
-        return self.stats.usage(since)
 
 
 class LoopPlugin:
@@ -148,40 +190,22 @@ class PluginChain(LoopPlugin):
         self._plugins = plugins
 
     async def before_step(self, view: TurnView) -> TurnEnded | None:
-        for plugin in self._plugins:
-            if ended := await plugin.before_step(view):
-                return ended
-        return None
+        return await _first_outcome(plugin.before_step(view) for plugin in self._plugins)
 
     async def after_failure(self, view: TurnView, error: BackendError) -> bool:
-        for plugin in self._plugins:
-            if await plugin.after_failure(view, error):
-                return True
-        return False
+        return await _first_outcome(plugin.after_failure(view, error) for plugin in self._plugins) is not None
 
     async def after_step(self, view: TurnView, message: Message) -> TurnEnded | None:
-        for plugin in self._plugins:
-            if ended := await plugin.after_step(view, message):
-                return ended
-        return None
+        return await _first_outcome(plugin.after_step(view, message) for plugin in self._plugins)
 
     async def before_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
-        for plugin in self._plugins:
-            if ended := await plugin.before_tools(view, message):
-                return ended
-        return None
+        return await _first_outcome(plugin.before_tools(view, message) for plugin in self._plugins)
 
     async def after_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
-        for plugin in self._plugins:
-            if ended := await plugin.after_tools(view, message):
-                return ended
-        return None
+        return await _first_outcome(plugin.after_tools(view, message) for plugin in self._plugins)
 
     async def before_end(self, view: TurnView, message: Message) -> TurnEnded | bool:
-        for plugin in self._plugins:
-            if outcome := await plugin.before_end(view, message):
-                return outcome
-        return False
+        return await _first_outcome(plugin.before_end(view, message) for plugin in self._plugins) or False
 
     async def on_limit(self, view: TurnView) -> None:
         for plugin in self._plugins:
@@ -190,3 +214,11 @@ class PluginChain(LoopPlugin):
     def on_cancel(self, view: TurnView) -> None:
         for plugin in self._plugins:
             plugin.on_cancel(view)
+
+
+async def _first_outcome(calls: Iterable[Awaitable[T]]) -> T | None:
+    """Await the calls in order. Return the first outcome that is a `TurnEnded` or True; no call is made after it."""
+    for call in calls:
+        if outcome := await call:
+            return outcome
+    return None

@@ -1,20 +1,27 @@
 """Plugin that carries out the edits that a small model writes in its answer; a failed edit is corrected once."""
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
+from ostler.backends.engine.plugins.validation import ValidationChecks, ValidationPlugin
 from ostler.backends.engine.text_edits.edit_blocks import EditBlock, find_blocks, fits_language
 from ostler.backends.engine.text_edits.first_context import FirstContext, shown_files
 from ostler.backends.engine.text_edits.new_content import check_syntax, new_content
+from ostler.backends.engine.text_edits.text_editing import TextEditing
 from ostler.core.errors import Fault, ToolError
 from ostler.core.events import Notice, Reminded, ToolCalled, ToolFinished, TurnEnded
 from ostler.core.message import Message
+from ostler.core.prompt import Prompt
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.knowledge.outlines import outline
 from ostler.knowledge.repo_map import files_with, is_test_file, new_paths, renamed_symbols
 from ostler.text.request_kind import asks_for_change, is_question, reports_fault
 
 MAX_PROBLEMS = 3
+MAX_REPAIRS = 1
+MAX_CHECK_OUTPUT = 1_500
 _PASS_CLAIM = re.compile(r"\b(tests?|checks?|suite)\b[^.\n]{0,40}\b(pass(es|ed|ing)?|succeed(s|ed)?)\b", re.IGNORECASE)
 
 
@@ -191,20 +198,20 @@ class PassClaimPlugin(LoopPlugin):
 
 
 def _has_successful_command(view: TurnView) -> bool:
-    records = view.context.records()
-    events = (records[index].event for index in range(view.start_index, len(records)))
-    results = [event.result for event in events if isinstance(event, ToolFinished)]
-    return any(
-        result.status == "ok" and isinstance(result.data, dict) and result.data.get("exit_code") == 0
-        for result in results
-    )
+    return any(data.get("exit_code") == 0 for data in _successful_data(view))
 
 
 def _written_files(view: TurnView) -> set[str]:
+    return {str(data.get("path")) for data in _successful_data(view) if "operation" in data}
+
+
+def _successful_data(view: TurnView) -> Iterator[dict[str, Any]]:
+    """Yield the data of the turn's successful calls."""
     records = view.context.records()
-    events = (records[index].event for index in range(view.start_index, len(records)))
-    results = (event.result.data for event in events if isinstance(event, ToolFinished) and event.result.status == "ok")
-    return {str(data.get("path")) for data in results if isinstance(data, dict) and "operation" in data}
+    for index in range(view.start_index, len(records)):
+        event = records[index].event
+        if isinstance(event, ToolFinished) and event.result.status == "ok" and isinstance(event.result.data, dict):
+            yield event.result.data
 
 
 def _resembles(block: EditBlock, path: str, text: str) -> bool:
@@ -215,3 +222,20 @@ def _resembles(block: EditBlock, path: str, text: str) -> bool:
         return True
     lines = {line.strip() for line in text.splitlines() if line.strip()}
     return sum(line.strip() in lines for line in block.content.splitlines()) * 2 >= max(len(lines), 1)
+
+
+class TextEditTurn:
+    """The files that a turn shows first, and its plugins. A failed edit and a failed check are each corrected once."""
+
+    def __init__(self, editing: TextEditing, checks: ValidationChecks, prompt: Prompt) -> None:
+        self._prompt = prompt
+        self._first_context = FirstContext(editing)
+        self.plugins: tuple[LoopPlugin, ...] = (
+            TextEditsPlugin(self._first_context, prompt.text),
+            ValidationPlugin(checks, max_rounds=MAX_REPAIRS, max_output=MAX_CHECK_OUTPUT),
+            PassClaimPlugin(),
+        )
+
+    async def show_files(self, view: TurnView) -> Message | None:
+        """Show the files that the prompt is about. Return a message with the calls that read them, or None."""
+        return await self._first_context.show(view, self._prompt.id, self._prompt.text)

@@ -4,23 +4,19 @@ import asyncio
 from collections.abc import Callable, Coroutine
 
 from ostler.backends.engine.history import History
-from ostler.backends.engine.internal_agents import InternalAgents
+from ostler.backends.engine.internal_agents import InternalAgents, read_reply, usage_event
 from ostler.backends.engine.plugins.budget import Budget
 from ostler.backends.engine.plugins.compaction_digest import conversation_text
 from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
 from ostler.backends.engine.token_estimate import byte_size
 from ostler.core.errors import OstlerError
-from ostler.core.events import Renamed, TurnEnded, TurnStarted, UsageReported
+from ostler.core.events import Renamed, TurnEnded, TurnStarted
 from ostler.core.prompt import TextContent
 from ostler.core.protocols import BackendContext
 from ostler.core.session_view import Records, latest_event
 from ostler.models.model_types import (
     ModelClient,
     ModelRequest,
-    ReplyFinished,
-    TextChunk,
-    TextReclassified,
-    Usage,
     UserMessage,
 )
 
@@ -106,24 +102,10 @@ class TitlePlugin(LoopPlugin):
             model = self._make_model(name)
         except OstlerError:
             return ""
-        texts: list[str] = []
         try:
-            async for chunk in model.stream(request):
-                if isinstance(chunk, TextChunk):
-                    texts.append(chunk.text)
-                elif isinstance(chunk, TextReclassified) or chunk in (
-                    ReplyFinished("refusal"),
-                    ReplyFinished("filtered"),
-                ):
-                    texts.clear()
-                elif isinstance(chunk, Usage):
-                    counts = (chunk.tokens_in, chunk.tokens_out, chunk.tokens_cached, chunk.cost)
-                    context.emit(UsageReported(model.name, *counts))
-        except OstlerError:
-            return ""
+            return await read_reply(model, request, lambda usage: context.emit(usage_event(usage, model.name)))
         finally:
             await model.aclose()
-        return "".join(texts)
 
 
 def _current_title(records: Records) -> str:

@@ -9,6 +9,7 @@ from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
 from ostler.core.errors import Fault, ToolError
 from ostler.core.events import Notice, Reminded, ToolCalled, ToolFinished, ToolStarted, TurnEnded
 from ostler.core.message import Message
+from ostler.core.protocols import BackendContext
 from ostler.core.tools import NO_CHECKS, FoundChecks, ToolCall, ToolResult
 from ostler.text.truncate import truncate_middle
 
@@ -122,10 +123,7 @@ class ValidationPlugin(LoopPlugin):
         from ostler.knowledge.check_results import found_no_tests  # imported only when a check runs
 
         context = view.context
-        arguments = {"command": command, "timeout": min(seconds, 3600.0)}
-        call = ToolCall(f"check-{context.records()[-1].seq + 1}", "bash", arguments, origin="validation")
-        context.emit(ToolCalled(call, kind="execute"))
-        result = await context.run_tool(call)
+        result = await run_check(context, command, min(seconds, 3600.0))
         if result.status in ("ok", "failed") and found_no_tests(result.for_model):
             context.emit(Notice("warning", f"the check `{command}` found no tests; the edits are unchecked"))
             return ""
@@ -136,6 +134,14 @@ class ValidationPlugin(LoopPlugin):
             return ""
         output = truncate_middle(result.for_model, self._max_output).text
         return f"The project's check `{command}` fails after your edits. Fix what they broke.\n\n{output}"
+
+
+async def run_check(context: BackendContext, command: str, seconds: float) -> ToolResult:
+    """Run a command that checks the project, as a call of Ostler itself."""
+    arguments = {"command": command, "timeout": seconds}
+    call = ToolCall(f"check-{context.records()[-1].seq + 1}", "bash", arguments, origin="validation")
+    context.emit(ToolCalled(call, kind="execute"))
+    return await context.run_tool(call)
 
 
 def _failed_check_end(message: str) -> TurnEnded:

@@ -5,9 +5,10 @@ import re
 from collections.abc import Sequence
 
 from ostler.backends.engine.plugins.plugin import TurnView
+from ostler.backends.engine.plugins.validation import run_check
 from ostler.backends.engine.role import last_reminder
 from ostler.backends.engine.text_edits.text_editing import TextEditing
-from ostler.core.events import Reminded, ToolCalled, ToolFinished
+from ostler.core.events import Reminded, ToolFinished
 from ostler.core.message import CallPart, Message
 from ostler.core.tools import ToolCall
 from ostler.knowledge.check_results import found_no_tests, missing_tool_message
@@ -92,11 +93,7 @@ class FirstContext:
         if not _FAILING.search(prompt) or not view.has_tool("bash"):
             return ""
         for command in self._editing.find_checks(["*.py"])[:1]:
-            context = view.context
-            arguments = {"command": command, "timeout": CHECK_SECONDS}
-            call = ToolCall(f"check-{context.records()[-1].seq + 1}", "bash", arguments, origin="validation")
-            context.emit(ToolCalled(call, kind="execute"))
-            result = await context.run_tool(call)
+            result = await run_check(view.context, command, CHECK_SECONDS)
             code = result.data.get("exit_code") if isinstance(result.data, dict) else None
             text = result.for_model
             if result.status == "failed" and not found_no_tests(text) and not missing_tool_message(text, code):
