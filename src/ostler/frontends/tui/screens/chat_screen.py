@@ -137,12 +137,6 @@ class ChatScreen(Screen[None]):
         """Switch to a theme; without a name, let the user choose one."""
         self._switcher.set_theme(name)
 
-    def use_theme(self) -> None:
-        """Take the colours of the app's theme."""
-        self.view.use_theme()
-        for widget in (*self.query(TextRows), *self.query(StatusCards)):
-            widget.use_theme()
-
     # -- the session ---------------------------------------------------------------------------------------------
 
     @property

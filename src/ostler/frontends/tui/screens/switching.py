@@ -121,9 +121,6 @@ class Switcher:
 
     def _show_theme(self, name: str) -> None:
         self._app.theme = name
-        self._app.call_after_refresh(self._app.chat.use_theme)
-        if isinstance(self._app.screen, ChoiceScreen):
-            self._app.call_after_refresh(self._app.screen.use_theme)
 
     # -- the command palette -------------------------------------------------------------------------------------
 

@@ -1,17 +1,15 @@
 """The rows of a list to choose from: items, in groups if they have any, one of them selected."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import msgspec
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
-from ostler.frontends.tui.palettes import palette_of
-from ostler.frontends.tui.strips import StripMaker
+from ostler.frontends.tui.widgets.themed import ScrolledWidget
 from ostler.text.width import clip, width
 
 MIN_LABEL = 20
@@ -33,8 +31,10 @@ class Choice(msgspec.Struct, frozen=True):
     group: str = ""
 
 
-class ChoiceRows(Widget):
+class ChoiceRows(ScrolledWidget):
     """The items that match; one is selected."""
+
+    WHEEL_ROWS: ClassVar[int] = 1
 
     class Chosen(Message):
         def __init__(self, value: str) -> None:
@@ -54,7 +54,6 @@ class ChoiceRows(Widget):
         self._lines: list[Choice | str] = []  # the items with the names of their groups
         self._index = self._first = 0
         self._label_columns = 0
-        self._maker = StripMaker(Style(), {})
 
     @property
     def items(self) -> Sequence[Choice]:
@@ -90,12 +89,8 @@ class ChoiceRows(Widget):
         self._first = max(min(self._first, len(self._lines) - height), 0)
         self.refresh()
 
-    def use_theme(self) -> None:
-        self._maker = StripMaker(*palette_of(self))
-        self.refresh()
-
-    def on_mount(self) -> None:
-        self.use_theme()
+    def scroll_rows(self, count: int) -> None:
+        self.move(count)
 
     def on_resize(self) -> None:
         self.move(0)
@@ -134,14 +129,6 @@ class ChoiceRows(Widget):
         line = self._lines[number] if number < len(self._lines) else ""
         if isinstance(line, Choice):
             self.post_message(self.Chosen(line.value))
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        event.stop()
-        self.move(-1)
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        event.stop()
-        self.move(1)
 
 
 def matching(items: Sequence[Choice], words: Sequence[str]) -> list[Choice]:

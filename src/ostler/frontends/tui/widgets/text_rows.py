@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 
 from rich.segment import Segment
-from rich.style import Style
 from textual.strip import Strip
-from textual.widget import Widget
 
-from ostler.frontends.tui.palettes import palette_of
-from ostler.frontends.tui.strips import StripMaker
+from ostler.frontends.tui.widgets.themed import ThemedWidget
 
 
-class TextRows(Widget):
+class TextRows(ThemedWidget):
     """Shows sanitised lines with the styles of `Styler`. Lines that do not fit end with `…`."""
 
     def __init__(self, *, id: str, keep_last: bool = False, margin: int = 0) -> None:
@@ -20,7 +17,6 @@ class TextRows(Widget):
         self._lines: Sequence[str] = ()
         self._keep_last = keep_last
         self.margin_columns = margin
-        self._maker = StripMaker(Style(), {})
 
     @property
     def lines(self) -> Sequence[str]:
@@ -31,13 +27,6 @@ class TextRows(Widget):
         if lines != self._lines:
             self._lines = lines
             self.refresh()
-
-    def use_theme(self) -> None:
-        self._maker = StripMaker(*palette_of(self))
-        self.refresh()
-
-    def on_mount(self) -> None:
-        self.use_theme()
 
     def render_line(self, y: int) -> Strip:
         columns = self.size.width
