@@ -277,7 +277,7 @@ class LineEditorConsole:
 
     async def _edit_draft(self) -> None:
         """Edit the text. If a dialog opened meanwhile, the text is restored after it."""
-        from ostler.interaction.draft_file import edit_text
+        from ostler.interaction.external_editor import edit_text
 
         buffer, was_dialog = self._session.default_buffer, _is_dialog(self._menu)
         try:

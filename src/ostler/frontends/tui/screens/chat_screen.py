@@ -276,7 +276,7 @@ class ChatScreen(Screen[None]):
         start_work(self, self._edit_draft, "editor", exclusive=True)
 
     async def _edit_draft(self) -> None:
-        from ostler.interaction.draft_file import edit_text
+        from ostler.interaction.external_editor import edit_text
 
         try:
             self.prompt.put_text(await edit_text(self.prompt.full_text, self.edit_file))
