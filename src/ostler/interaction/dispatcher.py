@@ -57,10 +57,6 @@ class CommandDispatcher:
         self.undo: UndoCommands = UndoCommands(session, services, self.timeline)
         self.sessions: SessionCommands = SessionCommands(session, services, self.timeline, self.undo)
         self.info: InfoCommands = InfoCommands(session, services, self.usage)
-        self.choices = self.info.choices
-        self.option_choices = self.info.option_choices
-        self.mode_choices = self.info.mode_choices
-        self.next_mode = self.info.next_mode
 
     def on_event(self, envelope: Envelope) -> None:
         self.usage.on_event(envelope.event)

@@ -214,7 +214,7 @@ class ChatController(SessionChat):
     async def _switch_to_next_mode(self) -> None:
         """Switch the mode, also during a turn, unless a dialog was opened after the key was pressed."""
         if not self._dialogs:
-            self.show_notice([await self.commands.next_mode()])
+            self.show_notice([await self.commands.info.next_mode()])
             self._show_status()
 
     def set_theme(self, name: str) -> None:

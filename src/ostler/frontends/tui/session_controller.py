@@ -25,14 +25,13 @@ from ostler.interaction.completion import CompletionSource
 from ostler.interaction.event_feed import EventFeed
 from ostler.interaction.open_requests import OpenRequests
 from ostler.interaction.reply_speed import ReplySpeed
-from ostler.interaction.services import CommandServices
+from ostler.interaction.services import CommandServices, current_title
 from ostler.interaction.session_chat import SessionChat
 from ostler.interaction.turn_queue import new_id
 from ostler.rendering.screen_blocks import DiffBlock, LinesBlock
 from ostler.rendering.wait_notices import wait_notice
 from ostler.text.durations import elapsed
 from ostler.text.sanitise import sanitise
-from ostler.text.session_title import session_title
 
 if TYPE_CHECKING:
     from ostler.frontends.tui.live_sessions import LiveSession
@@ -169,13 +168,7 @@ class SessionController(SessionChat):
     @property
     def title(self) -> str:
         """The title of the session; before it has one, the start of its first prompt."""
-        session = self.session
-        if session.state.title:
-            return session.state.title
-        records = session.records()
-        first = next(iter(records.indexes_of(["turn_started"])), None)
-        event = records[first].event if first is not None else None
-        return session_title(event.prompt.text) if isinstance(event, TurnStarted) else "new session"
+        return current_title(self.session) or "new session"
 
     @property
     def warned(self) -> bool:
@@ -195,7 +188,7 @@ class SessionController(SessionChat):
 
     async def next_mode(self) -> None:
         if not self.requests:
-            self.show_notice([await self.commands.next_mode()])
+            self.show_notice([await self.commands.info.next_mode()])
             self._live.show_status()
 
     async def run_command(self, line: str) -> None:
