@@ -89,7 +89,9 @@ class RequestScreen(Dialog[None]):
         self._is_ready = False
         self._rows: list[tuple[str, str]] = []  # the rows of the answers, each with its key
         self.keys = AnswerKeyFilter(
-            self._answer, self._add_to_draft, lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call)
+            controller.answer,
+            self._add_to_draft,
+            lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call),
         )
 
     def compose(self) -> ComposeResult:
@@ -269,9 +271,6 @@ class RequestScreen(Dialog[None]):
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def _answer(self, key: str) -> None:
-        self._controller.answer(key)
-
     def _add_to_draft(self, text: str) -> None:
         self._draft += text
 
@@ -366,7 +365,7 @@ class RequestScreen(Dialog[None]):
             self._show_feedback()
             return
         self.keys.discard_key()
-        self._answer(key)
+        self._controller.answer(key)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

@@ -50,26 +50,22 @@ class ChoiceRows(ScrolledWidget):
 
     def __init__(self) -> None:
         super().__init__(id="choices")
-        self._items: Sequence[Choice] = ()
+        self.items: Sequence[Choice] = ()
         self._lines: list[Choice | str] = []  # the items with the names of their groups
         self._index = self._first = 0
         self._label_columns = 0
 
     @property
-    def items(self) -> Sequence[Choice]:
-        return self._items
-
-    @property
     def selected(self) -> Choice | None:
-        return self._items[self._index] if self._items else None
+        return self.items[self._index] if self.items else None
 
     def show(self, items: Sequence[Choice], *, keep_selected: bool = False) -> None:
         """Show other items. With `keep_selected`, an item with the same value stays selected."""
-        if keep_selected and items == self._items:
+        if keep_selected and items == self.items:
             return
         values, chosen = [item.value for item in items], self.selected
         index = values.index(chosen.value) if keep_selected and chosen and chosen.value in values else 0
-        self._items, self._index, self._lines = items, index, with_groups(items)
+        self.items, self._index, self._lines = items, index, with_groups(items)
         self._label_columns = max((width(item.label) for item in items if item.description), default=0)
         self._first = self._first if keep_selected else 0
         self.move(0)
@@ -77,12 +73,12 @@ class ChoiceRows(ScrolledWidget):
 
     def move(self, step: int) -> None:
         """Select another item, and show it with the name of its group."""
-        if not self._items:
+        if not self.items:
             return
-        self._index = min(max(self._index + step, 0), len(self._items) - 1)
+        self._index = min(max(self._index + step, 0), len(self.items) - 1)
         if step:
-            self.post_message(self.Selected(self._items[self._index].value))
-        line = self._lines.index(self._items[self._index])
+            self.post_message(self.Selected(self.items[self._index].value))
+        line = self._lines.index(self.items[self._index])
         top = line - 1 if line and isinstance(self._lines[line - 1], str) else line
         height = max(self.size.height, 1)
         self._first = min(max(self._first, line - height + 1), 0 if top == 1 else top)

@@ -14,26 +14,22 @@ class TextRows(ThemedWidget):
     def __init__(self, *, id: str, keep_last: bool = False, margin: int = 0) -> None:
         """`keep_last` shows the last lines if there are too many; `margin` is the number of columns at the left."""
         super().__init__(id=id)
-        self._lines: Sequence[str] = ()
+        self.lines: Sequence[str] = ()
         self._keep_last = keep_last
         self.margin_columns = margin
 
-    @property
-    def lines(self) -> Sequence[str]:
-        return self._lines
-
     def show(self, lines: Sequence[str]) -> None:
         lines = tuple(lines)
-        if lines != self._lines:
-            self._lines = lines
+        if lines != self.lines:
+            self.lines = lines
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
         columns = self.size.width
-        skipped = max(len(self._lines) - self.size.height, 0) if self._keep_last else 0
-        if y + skipped >= len(self._lines):
+        skipped = max(len(self.lines) - self.size.height, 0) if self._keep_last else 0
+        if y + skipped >= len(self.lines):
             return Strip.blank(columns, self._maker.base)
-        strip = self._maker.make(" " * self.margin_columns + self._lines[y + skipped], 0)[0]
+        strip = self._maker.make(" " * self.margin_columns + self.lines[y + skipped], 0)[0]
         if strip.cell_length > columns:
             strip = Strip([*strip.crop(0, columns - 1), Segment("…", self._maker.base)])
         return strip.adjust_cell_length(columns, self._maker.base)
