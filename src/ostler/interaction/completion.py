@@ -10,7 +10,7 @@ from ostler.core.errors import OstlerError
 from ostler.interaction.builtin_commands import ALIASES, COMMANDS, COMPLETION_NAMES, ArgumentKind
 from ostler.interaction.dispatcher import CommandDispatcher
 from ostler.interaction.services import CommandServices, NamedItem
-from ostler.interaction.undo_commands import shorten_prompt
+from ostler.interaction.session_commands import shorten_prompt
 from ostler.text.sanitise import sanitise
 
 COMPLETION_TIMEOUT_SECONDS = 2.0

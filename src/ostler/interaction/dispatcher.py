@@ -24,7 +24,6 @@ from ostler.interaction.results import (
 from ostler.interaction.services import CommandServices, NamedItem, PromptSource, active_agent, left_out_notices
 from ostler.interaction.session_commands import SessionCommands
 from ostler.interaction.timeline import Timeline
-from ostler.interaction.undo_commands import UndoCommands
 from ostler.interaction.usage import UsageTracker
 from ostler.text.closest_name import closest_name
 from ostler.text.sanitise import sanitise
@@ -54,9 +53,8 @@ class CommandDispatcher:
         self._new_id = new_id
         self.usage = UsageTracker()
         self.timeline = Timeline()
-        self.undo: UndoCommands = UndoCommands(session, services, self.timeline)
-        self.sessions: SessionCommands = SessionCommands(session, services, self.timeline, self.undo)
-        self.info: InfoCommands = InfoCommands(session, services, self.usage)
+        self.sessions = SessionCommands(session, services, self.timeline)
+        self.info = InfoCommands(session, services, self.usage)
 
     def on_event(self, envelope: Envelope) -> None:
         self.usage.on_event(envelope.event)
@@ -77,7 +75,7 @@ class CommandDispatcher:
     def handler(self, name: str) -> Handler:
         """Return the function that runs a built-in command: the method of this name, here or in one of the groups."""
         method = name.replace("-", "_")
-        group = next(group for group in (self.info, self.sessions, self.undo, self) if hasattr(group, method))
+        group = next(group for group in (self.info, self.sessions, self) if hasattr(group, method))
         return cast(Handler, getattr(group, method))
 
     def is_prompt(self, name: str) -> bool:

@@ -6,8 +6,7 @@ from ostler.frontends.repl.pager import Pager
 from ostler.interaction.approval_form import ApprovalForm
 from ostler.interaction.open_requests import AnswerCallback, OpenRequests
 from ostler.interaction.question_form import QuestionForm
-from ostler.rendering.asks import render_ask, render_menu
-from ostler.rendering.forms import render_field, render_hunk, render_question
+from ostler.rendering.asks import render_ask, render_field, render_hunk, render_menu, render_question
 from ostler.rendering.style import Styler
 
 

@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ostler.core.errors import UsageError
 from ostler.frontends.repl.console import IDLE_MENU, ConsoleEvent, ExitRequested, LineEntered, SteerEntered
-from ostler.frontends.repl.history_file import open_history
 from ostler.frontends.repl.key_bindings import make_key_bindings, set_key_timeouts
 from ostler.frontends.repl.reflow import backspace_crosses_wrap, erase_sequence, extra_rows, terminal_reflows
 from ostler.frontends.repl.saved_draft import SavedDraft
 from ostler.interaction.answer_keys import AnswerKeyFilter
 from ostler.interaction.answer_menu import AnswerMenu
 from ostler.interaction.pastes import PasteStore
-from ostler.interaction.prompt_history import is_recallable
+from ostler.interaction.prompt_history import is_recallable, prepare_history_file
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip, width
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.history import History
     from prompt_toolkit.output.vt100 import Vt100_Output
 
     from ostler.interaction.completion import CompletionSource
@@ -385,6 +385,16 @@ class LineEditorConsole:
         if activity or self.menu is None:
             rows.append(f"  {_clip_start(activity, min(columns, ACTIVITY_COLUMNS) - 2)}")
         return [("fg:ansibrightblack", "\n".join(rows))]
+
+
+def open_history(path: Path | None) -> "History":
+    """Return the history of a file or, without a path, of this run only."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    if path is None:
+        return InMemoryHistory()
+    prepare_history_file(path)
+    return FileHistory(path)
 
 
 def _add_status_window(session: "PromptSession[str]", text: "Callable[[], StyleAndTextTuples]") -> None:

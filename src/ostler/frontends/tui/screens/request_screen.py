@@ -23,8 +23,7 @@ from ostler.interaction.answer_keys import AnswerKeyFilter
 from ostler.interaction.answer_menu import AnswerMenu
 from ostler.interaction.approval_form import ApprovalForm
 from ostler.interaction.question_form import QuestionForm
-from ostler.rendering.asks import render_ask
-from ostler.rendering.forms import render_field, render_hunk, render_question
+from ostler.rendering.asks import render_ask, render_field, render_hunk, render_question
 from ostler.rendering.measure import count_columns
 from ostler.rendering.wrapping import wrap
 from ostler.text.width import width
