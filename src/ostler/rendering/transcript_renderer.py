@@ -27,9 +27,8 @@ PROMPT_COLUMNS = 2000
 class TranscriptRenderer:
     """Renders the events of one session; each line is emitted once."""
 
-    def __init__(self, paint: Styler, *, show_prompts: bool = True) -> None:
-        """`show_prompts` is false if the user's prompts are already on the screen."""
-        self.show_prompts = show_prompts
+    def __init__(self, paint: Styler) -> None:
+        self.show_prompts = True  # unless the next prompt is already on the screen
         self._paint = paint
         self._transcript = Transcript()
         self._printed: set[str] = set()

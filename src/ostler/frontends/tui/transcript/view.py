@@ -267,11 +267,6 @@ class TranscriptView(ScrolledWidget):
         if 0 <= offset < len(self._visible):
             self.post_message(self.Clicked(self._visible[offset].entry))
 
-    @property
-    def visible_text(self) -> str:
-        """The visible rows as text, for tests and the screen reader."""
-        return "\n".join(row.strip.text.rstrip() for row in self._visible)
-
 
 def _lines(rows: list[VisibleRow], first: int) -> dict[int, Strip]:
     return {first + number: row.strip for number, row in enumerate(rows)}

@@ -31,10 +31,6 @@ class ScrollRows(ScrolledWidget):
         self._is_at_end = False  # the end stays visible if the height changes
 
     @property
-    def text(self) -> str:
-        return "\n".join(strip.text.rstrip() for strip in self._strips)
-
-    @property
     def row_count(self) -> int:
         return len(self._strips)
 
