@@ -62,16 +62,13 @@ class TranscriptRenderer:
             case None | TextBlock() | ThoughtBlock():
                 return []
             case PromptBlock(text=text):
-                return self._prompt_lines(text)
+                return self.render_prompt(text) if self.show_prompts else []
             case CallBlock():
                 return self._render_call(block)
             case TodosBlock() if self.calls.running:
                 return []  # the call's result shows the list
             case _:
                 return render_block(block, self._paint)
-
-    def _prompt_lines(self, text: str) -> list[str]:
-        return self.render_prompt(text) if self.show_prompts else []
 
     def render_prompt(self, text: str) -> list[str]:
         """Render a prompt of the user."""

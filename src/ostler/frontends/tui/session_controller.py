@@ -146,7 +146,7 @@ class SessionController(SessionChat):
 
     # -- input ---------------------------------------------------------------------------------------------------
 
-    async def submit(self, text: str, pasted: str, *, steering: bool = False) -> None:
+    async def submit(self, text: str, pasted: str = "", *, steering: bool = False) -> None:
         """Handle what the user sent."""
         if text.lstrip().startswith("/"):
             await self._caught_up.wait()  # commands need the stored events
@@ -190,10 +190,6 @@ class SessionController(SessionChat):
         if not self.requests:
             self.show_notice([await self.commands.info.next_mode()])
             self._live.show_status()
-
-    async def run_command(self, line: str) -> None:
-        """Run a slash command that a key, a menu or a screen chose."""
-        await self.submit(line, "")
 
     # -- what the user's input shows -----------------------------------------------------------------------------
 

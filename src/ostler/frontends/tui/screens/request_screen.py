@@ -233,9 +233,11 @@ class RequestScreen(Dialog[None]):
             return [*render_question(form.question, PAINT), *field]
         if form.hunks:
             return render_hunk(form.hunks.current, form.hunks.last_choice, PAINT)
-        columns = self.size.width - 6
-        two_columns = self.size.width >= WIDE_COLUMNS if self._two_columns is None else self._two_columns
-        return render_ask(form.event, PAINT, side_by_side=columns if two_columns else 0)
+        return render_ask(form.event, PAINT, side_by_side=self.size.width - 6 if self._shows_two_columns else 0)
+
+    @property
+    def _shows_two_columns(self) -> bool:
+        return self.size.width >= WIDE_COLUMNS if self._two_columns is None else self._two_columns
 
     def _rows_of(self, answers: Iterable[tuple[str, str]], menu: AnswerMenu) -> list[tuple[str, str]]:
         return [row for key, label in answers for row in self._answer_rows(key, label, menu)]
@@ -342,8 +344,7 @@ class RequestScreen(Dialog[None]):
     def _toggle_columns(self) -> None:
         first = self._controller.requests.first
         if first and isinstance(first[1], ApprovalForm):
-            now = self.size.width >= WIDE_COLUMNS if self._two_columns is None else self._two_columns
-            self._two_columns = not now
+            self._two_columns = not self._shows_two_columns
             self._show_form(first[1], first[1].menu(), is_new=False)
 
     def on_paste(self, event: events.Paste) -> None:

@@ -89,7 +89,7 @@ class Switcher:
         controller = self._app.chat.controller
         if controller:
             line = f"{OPTION_COMMANDS[option_id]} {value}"
-            start_work(self._app, partial(controller.run_command, line), "submit")
+            start_work(self._app, partial(controller.submit, line), "submit")
 
     def choose_prompt(self) -> None:
         """Choose an earlier prompt to edit and send again."""
@@ -152,7 +152,7 @@ class Switcher:
         if command.hint and not command.hint.startswith("["):
             chat.prompt.put_text(f"{value} ")
         elif chat.controller:
-            start_work(chat, partial(chat.controller.run_command, value), "submit")
+            start_work(chat, partial(chat.controller.submit, value), "submit")
 
     def _choose(
         self,
