@@ -44,6 +44,11 @@ def test_sections_have_the_rows_of_the_whole_text(seed):
     assert [row for section in sections for row in section.render(PAINT, "● ")] == whole(text)
 
 
+def show_all(live):
+    while live.is_behind:
+        live.advance()
+
+
 @pytest.mark.req("TU-10")
 @pytest.mark.parametrize("seed", range(10))
 def test_message_that_is_received_has_the_same_sections(seed):
@@ -53,9 +58,11 @@ def test_message_that_is_received_has_the_same_sections(seed):
     while position < len(text):
         size = source.randrange(1, 200)
         live.add(text[position : position + size])
-        live.advance(everything=source.random() < 0.5)
+        if source.random() < 0.5:
+            show_all(live)
+        live.advance()
         position += size
-    live.advance(everything=True)
+    show_all(live)
     assert live.sections == split_text(text)[:-1]
     rows = [row for section in live.sections for row in section.render(PAINT, "● ")]
     assert len(live.rows) < SECTION_LINES * 4
@@ -76,8 +83,8 @@ def test_short_text_is_one_section():
 def test_replaced_text_replaces_its_sections():
     live = LiveMessage(PAINT)
     live.set("\n".join(f"first {number}" for number in range(200)))
-    live.advance(everything=True)
+    show_all(live)
     live.set("\n".join(f"second {number}" for number in range(200)))
-    live.advance(everything=True)
+    show_all(live)
     assert live.sections
     assert "first" not in "".join(section.text for section in live.sections)

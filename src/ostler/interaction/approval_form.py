@@ -1,5 +1,6 @@
 """Answers one approval request: its options, a message to the agent, and the choice of hunks."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -8,8 +9,8 @@ from ostler.core.display import DisplayDiff
 from ostler.core.events import PermissionAsked
 from ostler.core.permission import AnswerOption, Decision
 from ostler.interaction.answer_menu import AnswerMenu
-from ostler.interaction.hunk_picker import HunkPicker
 from ostler.session.answer_options import EDITS_ID, FOLDER_ID
+from ostler.text.hunks import split_hunks
 from ostler.text.sanitise import escape_invisible
 
 ID_KEYS = {EDITS_ID: "e", FOLDER_ID: "f"}
@@ -23,35 +24,74 @@ MESSAGE_KEY, HUNKS_KEY = "m", "h"
 HUNK_ANSWERS = (("y", "Accept this hunk"), ("n", "Skip this hunk"))
 
 
+class HunkPicker:
+    """The hunks of several diffs, each with its file, and the choices so far."""
+
+    def __init__(self, diffs: Sequence[DisplayDiff]) -> None:
+        self._hunks = [
+            (f"{diff.path}, would be {diff.operation}", hunk) for diff in diffs for hunk in split_hunks(diff.diff)
+        ]
+        self._choices: list[bool] = []
+
+    def __len__(self) -> int:
+        return len(self._hunks)
+
+    @property
+    def current(self) -> tuple[int, int, str, str]:
+        """The next hunk: its number, the number of hunks, its file and operation, and its text."""
+        return len(self._choices) + 1, len(self._hunks), *self._hunks[len(self._choices)]
+
+    def choose(self, accept: bool) -> bool:
+        """Accept or skip the current hunk. Return whether it was the last."""
+        self._choices.append(accept)
+        return len(self._choices) == len(self._hunks)
+
+    def go_back(self) -> bool:
+        """Take back the last choice. Return whether there was one."""
+        had_choice = bool(self._choices)
+        del self._choices[-1:]
+        return had_choice
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the choice for the current hunk completes the answer."""
+        return len(self._choices) + 1 == len(self._hunks)
+
+    @property
+    def last_choice(self) -> str:
+        """The choice for the previous hunk."""
+        return ("skipped", "accepted")[self._choices[-1]] if self._choices else ""
+
+    @property
+    def selected(self) -> tuple[int, ...]:
+        """Numbers of the accepted hunks, starting at 1."""
+        return tuple(number for number, accepted in enumerate(self._choices, 1) if accepted)
+
+    @property
+    def all_selected(self) -> bool:
+        return all(self._choices)
+
+
 class ApprovalForm:
     """An approval request that is answered in one or more steps."""
 
     def __init__(self, event: PermissionAsked) -> None:
-        self._event = event
+        self.event = event
         self._is_writing_message = False
-        self._picker: HunkPicker | None = None
+        self.hunks: HunkPicker | None = None  # the choice of hunks, while the user makes it
         diffs = [part for part in event.permission.preview.blocks if isinstance(part, DisplayDiff)]
-        self._hunks = HunkPicker(diffs if event.permission.by_hunk else ())
+        self._picker = HunkPicker(diffs if event.permission.by_hunk else ())
         self._options: dict[str, AnswerOption] = {}
         for option in event.permission.options:
             if not (event.once_only and option.kind in SCOPES):
                 self._options[_free_key(_usual_key(option), self._options)] = option
 
-    @property
-    def event(self) -> PermissionAsked:
-        return self._event
-
-    @property
-    def hunks(self) -> HunkPicker | None:
-        """The choice of hunks, while the user makes it."""
-        return self._picker
-
     def menu(self) -> AnswerMenu:
         """Return the possible answers of the next step."""
         if self._is_writing_message:
             return AnswerMenu("  message to the agent: ")
-        if self._picker:
-            return AnswerMenu("  accept? [y/n] ", HUNK_ANSWERS, quick=not self._picker.is_last)
+        if self.hunks:
+            return AnswerMenu("  accept? [y/n] ", HUNK_ANSWERS, quick=not self.hunks.is_last)
         answers = self.answers()
         return AnswerMenu(f"  allow? [{'/'.join(key for key, _ in answers)}] ", answers, self.lasting_keys())
 
@@ -60,25 +100,25 @@ class ApprovalForm:
         if self._is_writing_message:
             return self._deny(line.strip())
         key = line.strip().lower()
-        if self._picker:
-            return self._choose_hunk(key, self._picker)
+        if self.hunks:
+            return self._choose_hunk(key, self.hunks)
         if key not in dict(self.answers()):
             return None
         if key in (MESSAGE_KEY, HUNKS_KEY):
-            self._is_writing_message, self._picker = key == MESSAGE_KEY, self._hunks if key == HUNKS_KEY else None
+            self._is_writing_message, self.hunks = key == MESSAGE_KEY, self._picker if key == HUNKS_KEY else None
             return None
         return decision_of(self._options[key])
 
     @property
     def can_go_back(self) -> bool:
         """Whether the shown step follows another one."""
-        return self._is_writing_message or self._picker is not None
+        return self._is_writing_message or self.hunks is not None
 
     def go_back(self) -> None:
         """Return to the step before: from the message and the first hunk to the answers."""
         self._is_writing_message = False
-        if self._picker and not self._picker.go_back():
-            self._picker = None
+        if self.hunks and not self.hunks.go_back():
+            self.hunks = None
 
     def _choose_hunk(self, key: str, hunks: HunkPicker) -> Decision | None:
         """Continue with the next hunk. After the last, allow the accepted hunks, or deny if there are none."""
@@ -102,7 +142,7 @@ class ApprovalForm:
 
     def harmless_keys(self) -> tuple[str, ...]:
         """Return the keys of the answers that allow nothing of what is shown."""
-        if self._picker:
+        if self.hunks:
             return ("n",)
         denials = (key for key, option in self._options.items() if option.kind.startswith("deny"))
         return (MESSAGE_KEY, HUNKS_KEY, *denials)
@@ -110,9 +150,9 @@ class ApprovalForm:
     def answers(self) -> tuple[tuple[str, str], ...]:
         """Return the keys and labels of all answers."""
         answers = tuple((key, escape_invisible(option.label)) for key, option in self._options.items())
-        if self._event.once_only or self._option_of_kind("deny") is None:
+        if self.event.once_only or self._option_of_kind("deny") is None:
             return answers
-        by_hunk = ((HUNKS_KEY, "Allow only some hunks: choose them one by one"),) if len(self._hunks) > 1 else ()
+        by_hunk = ((HUNKS_KEY, "Allow only some hunks: choose them one by one"),) if len(self._picker) > 1 else ()
         return (*answers, (MESSAGE_KEY, "Deny, with a message to the agent"), *by_hunk)
 
 

@@ -10,7 +10,7 @@ from ostler.core.errors import OstlerError
 from ostler.interaction.builtin_commands import ALIASES, COMMANDS, COMPLETION_NAMES, ArgumentKind
 from ostler.interaction.dispatcher import CommandDispatcher
 from ostler.interaction.services import CommandServices, NamedItem
-from ostler.interaction.undo_commands import shorten_prompt
+from ostler.interaction.session_commands import shorten_prompt
 from ostler.text.sanitise import sanitise
 
 COMPLETION_TIMEOUT_SECONDS = 2.0
@@ -78,20 +78,20 @@ class CompletionSource:
         if entry.argument == "files":
             return await self._complete_path(prefix, "", 0)
         if entry.argument == "options":
-            return _filter_by_prefix(self._commands.option_choices(prefix), prefix)
+            return _filter_by_prefix(self._commands.info.option_choices(prefix), prefix)
         return _filter_by_prefix(await self._argument_choices(entry.argument), prefix)
 
     async def _argument_choices(self, kind: ArgumentKind) -> Sequence[NamedItem]:
         match kind:
             case "models":
                 models = (*self._services.profiles(), *(NamedItem(name) for name in await self._services.models()))
-                return self._commands.choices("model") or models
+                return self._commands.info.choices("model") or models
             case "agents":
                 return await self._services.agents()
             case "modes":
-                return self._commands.mode_choices() or await self._services.agents()
+                return self._commands.info.mode_choices() or await self._services.agents()
             case "thinking" | "profile":
-                return self._commands.choices(kind)
+                return self._commands.info.choices(kind)
             case "sessions":
                 return [
                     NamedItem(session.id, session.title or f"{session.turns} turns")

@@ -1,6 +1,7 @@
 """Runs a slash command by name: a built-in one, a custom one, or a suggestion for a mistyped one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import cast
 
 from ostler.core.errors import UsageError
 from ostler.core.events import Envelope
@@ -23,7 +24,6 @@ from ostler.interaction.results import (
 from ostler.interaction.services import CommandServices, NamedItem, PromptSource, active_agent, left_out_notices
 from ostler.interaction.session_commands import SessionCommands
 from ostler.interaction.timeline import Timeline
-from ostler.interaction.undo_commands import UndoCommands
 from ostler.interaction.usage import UsageTracker
 from ostler.text.closest_name import closest_name
 from ostler.text.sanitise import sanitise
@@ -38,6 +38,7 @@ INPUT_HELP = (
     "@agent:name selects the agent for this and later prompts"
 )
 
+Handler = Callable[[str], Awaitable[SlashCommandResult]]
 EXTERNAL_TITLE = "  custom commands, and commands of the backend and of MCP servers:"
 
 
@@ -52,13 +53,8 @@ class CommandDispatcher:
         self._new_id = new_id
         self.usage = UsageTracker()
         self.timeline = Timeline()
-        self.undo: UndoCommands = UndoCommands(session, services, self.timeline)
-        self.sessions: SessionCommands = SessionCommands(session, services, self.timeline, self.undo)
-        self.info: InfoCommands = InfoCommands(session, services, self.usage)
-        self.choices = self.info.choices
-        self.option_choices = self.info.option_choices
-        self.mode_choices = self.info.mode_choices
-        self.next_mode = self.info.next_mode
+        self.sessions = SessionCommands(session, services, self.timeline)
+        self.info = InfoCommands(session, services, self.usage)
 
     def on_event(self, envelope: Envelope) -> None:
         self.usage.on_event(envelope.event)
@@ -70,11 +66,17 @@ class CommandDispatcher:
         if command := COMMANDS.get(ALIASES.get(name, name)):
             if rest and not command.hint:
                 raise UsageError(f"/{name} takes no arguments", hint=f"run /{name} alone")
-            return await command.handler(self)(rest)
+            return await self.handler(ALIASES.get(name, name))(rest)
         if self.is_prompt(name):
             return StartTurn(Prompt(self._new_id(), (TextContent(f"/{name} {rest}".rstrip()),)))
         built = await self._services.expand(name, rest, self._session.call, self._source())
         return StartTurn(built.prompt, tuple(built.notices)) if built else show_lines(await self._unknown_message(name))
+
+    def handler(self, name: str) -> Handler:
+        """Return the function that runs a built-in command: the method of this name, here or in one of the groups."""
+        method = name.replace("-", "_")
+        group = next(group for group in (self.info, self.sessions, self) if hasattr(group, method))
+        return cast(Handler, getattr(group, method))
 
     def is_prompt(self, name: str) -> bool:
         """Return whether a command becomes a prompt as it was typed, because the backend expands it itself."""

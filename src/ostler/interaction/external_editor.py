@@ -1,13 +1,18 @@
-"""Opens a file in `VISUAL`, `EDITOR` or a common editor while the prompt waits."""
+"""Opens a file, or the typed text in a temporary file, in `VISUAL`, `EDITOR` or a common editor."""
 
 import asyncio
 import os
 import shlex
 import shutil
 from asyncio.subprocess import Process
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from tempfile import mkstemp
+
+from ostler.core.errors import UsageError
 
 EXIT_TIMEOUT_SECONDS = 2.0  # time for an editor to restore the terminal
+MAX_LENGTH = 16 * 1024 * 1024  # of an edited text
 DEFAULT_EDITORS = ("nano", "vi", "vim", "emacs")
 
 
@@ -51,3 +56,41 @@ def _split_command(line: str) -> list[str]:
         return shlex.split(line)
     except ValueError:
         return []
+
+
+async def edit_text(text: str, edit: Callable[[str], Awaitable[bool]]) -> str:
+    """Return the text after `edit` changed its file. Raises `UsageError` if that failed."""
+    path = _write_temp_file(text)
+    try:
+        if not await edit(path):
+            raise UsageError("the editor failed, so the text is unchanged", hint=_editor_hint())
+        return _read_back(path)
+    except OSError as error:
+        raise UsageError(f"the edited text cannot be read: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def _write_temp_file(text: str) -> str:
+    """Write a temporary file that only the user can read, and return its path."""
+    try:
+        descriptor, path = mkstemp(prefix="prompt-", suffix=".md")
+        with open(descriptor, "w", encoding="utf-8", errors="replace", newline="") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"a temporary file cannot be created: {error.strerror}") from None
+    return path
+
+
+def _read_back(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read(MAX_LENGTH + 1)
+    if len(text) > MAX_LENGTH:
+        raise UsageError(f"the edited text is longer than {MAX_LENGTH:,} characters")
+    return text.removesuffix("\n")
+
+
+def _editor_hint() -> str:
+    name = next((name for name in ("VISUAL", "EDITOR") if os.environ.get(name)), "")
+    return f"check {name}, which is {os.environ[name]!r}" if name else "set EDITOR to your editor"

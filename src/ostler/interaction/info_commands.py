@@ -74,29 +74,21 @@ class InfoCommands:
             f"  {'*' if model.name == current else ' '} {number:>2}  {model.name:<{width}}  {model.description}"
             for number, model in enumerate(offered, 1)
         ]
-        return show_lines(*(sanitise(line).rstrip() for line in (*lines, *errors)), f"  {self._model_hint()}")
-
-    def _model_hint(self) -> str:
-        return SERVER_MODEL_HINT if self._session.info.fact("server") else MODEL_CHOICE_HINT
+        hint = SERVER_MODEL_HINT if self._session.info.fact("server") else MODEL_CHOICE_HINT
+        return show_lines(*(sanitise(line).rstrip() for line in (*lines, *errors)), f"  {hint}")
 
     async def available_models(self) -> tuple[list[NamedItem], list[str]]:
         """Return the current model, those of the settings and those of the endpoint; and error lines."""
-        profiles = self._local_profiles()
-        try:
-            offered = self.choices("model") or [*profiles, *await self._local_models()]
-            errors = []
-        except OstlerError as error:
-            offered, errors = [*profiles], [f"  cannot list the models of the endpoint: {error}"]
+        offered, errors = self.choices("model"), list[str]()
+        if not offered and not self._session.info.fact("server"):  # a server has models of its own
+            offered = [*self._services.profiles()]
+            try:
+                offered += [NamedItem(name) for name in await self._endpoint_models()]
+            except OstlerError as error:
+                errors = [f"  cannot list the models of the endpoint: {error}"]
         if not self.current_model(offered) and (current := self._usage.option("model")):
             offered = [*offered, NamedItem(current)]  # last, so that the other numbers do not change
         return list({model.name: model for model in reversed(offered)}.values())[::-1], errors
-
-    def _local_profiles(self) -> Sequence[NamedItem]:
-        """Return the model profiles of the settings; a server has models of its own."""
-        return () if self._session.info.fact("server") else self._services.profiles()
-
-    async def _local_models(self) -> Sequence[NamedItem]:
-        return () if self._session.info.fact("server") else [NamedItem(name) for name in await self._endpoint_models()]
 
     async def _endpoint_models(self) -> Sequence[str]:
         try:

@@ -4,7 +4,6 @@ The line client uses the same format: a comment with the time, then a `+` before
 """
 
 import os
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -39,24 +38,19 @@ class PromptHistory:
 
     def add(self, text: str) -> None:
         """Add a prompt, unless it is the same as the last one."""
-        prompts = self._load()
+        prompts = self.prompts
         if not prompts or prompts[-1] != text:
             prompts.append(text)
             self._append_to_file(text)
         self.reset()
 
-    @property
-    def prompts(self) -> Sequence[str]:
-        """All earlier prompts, the newest last."""
-        return self._load()
-
     def reset(self) -> None:
         """Start again at the newest prompt."""
-        self._position, self._draft = len(self._load()), ""
+        self._position, self._draft = len(self.prompts), ""
 
     def previous(self, text: str) -> str | None:
         """Return the prompt before the shown one, or None if there is none. `text` is what is shown now."""
-        prompts = self._load()
+        prompts = self.prompts
         if self._position == 0:
             return None
         if self._position >= len(prompts):
@@ -66,13 +60,15 @@ class PromptHistory:
 
     def next(self) -> str | None:
         """Return the prompt after the shown one, at last the draft, or None if the draft is shown."""
-        prompts = self._load()
+        prompts = self.prompts
         if self._position >= len(prompts):
             return None
         self._position += 1
         return prompts[self._position] if self._position < len(prompts) else self._draft
 
-    def _load(self) -> list[str]:
+    @property
+    def prompts(self) -> list[str]:
+        """All earlier prompts, the newest last; they are read at the first use."""
         if self._prompts is None:
             self._prompts = _read_prompts(self._path) if self._path else []
             self._position = len(self._prompts)

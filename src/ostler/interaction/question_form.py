@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ostler.core.events import QuestionAsked
-from ostler.core.permission import CONFIRMED, Question, QuestionReply
+from ostler.core.permission import CONFIRMED, QuestionReply
 from ostler.interaction.answer_menu import AnswerMenu
 from ostler.text.sanitise import escape_invisible
 
@@ -18,7 +18,7 @@ class QuestionForm:
     """An open question. An empty answer to a required field without a default declines the question."""
 
     def __init__(self, event: QuestionAsked) -> None:
-        self._question = event.question
+        self.question = event.question
         schema: Any = (URL_SCHEMA if event.question.url else event.question.schema) or {}
         properties = schema.get("properties") if isinstance(schema, dict) else None
         self._fields: dict[str, Any] = dict(properties) if isinstance(properties, dict) and properties else {"text": {}}
@@ -26,16 +26,7 @@ class QuestionForm:
         self._required = [name for name in self._fields if not isinstance(required, list) or name in required]
         self._remaining = list(self._fields)
         self._values: dict[str, object] = {}
-        self._error = ""
-
-    @property
-    def question(self) -> Question:
-        return self._question
-
-    @property
-    def error(self) -> str:
-        """Why the last input was invalid."""
-        return self._error
+        self.error = ""  # why the last input was invalid
 
     @property
     def field_description(self) -> str:
@@ -45,7 +36,7 @@ class QuestionForm:
     @property
     def field_choices(self) -> list[str]:
         """The labels of the next field's choices; empty if any value is possible."""
-        return self._labels()
+        return [label for _, label in self._choices()]
 
     def menu(self) -> AnswerMenu:
         """Return the prompt for the next field."""
@@ -57,7 +48,7 @@ class QuestionForm:
     def _kind_hint(self) -> str:
         if self._field.get("type") == "boolean":
             return " [y/n]"
-        if not self._labels():
+        if not self.field_choices:
             return ""
         return " (numbers, such as 1,2)" if self._is_list else " (number)"
 
@@ -67,12 +58,12 @@ class QuestionForm:
     def submit(self, line: str) -> QuestionReply | None:
         """Handle the input for the next field. Return the reply once all fields are done."""
         name, text = self._remaining[0], line.strip()
-        self._error = ""
+        self.error = ""
         if text:
             try:
                 self._values[name] = self._parse(text)
             except ValueError as error:
-                self._error = str(error)
+                self.error = str(error)
                 return None
         elif "default" in self._field:
             self._values[name] = self._field["default"]
@@ -82,7 +73,7 @@ class QuestionForm:
         return None if self._remaining else self._reply()
 
     def _reply(self) -> QuestionReply:
-        if self._question.url:
+        if self.question.url:
             return QuestionReply("accept" if self._values["go"] else "decline")
         return QuestionReply("decline") if self._values == {CONFIRMED: False} else QuestionReply("accept", self._values)
 
@@ -110,9 +101,6 @@ class QuestionForm:
             return []
         constants = [schema for schema in schemas if isinstance(schema, dict) and "const" in schema]
         return [(schema["const"], str(schema.get("title", schema["const"]))) for schema in constants]
-
-    def _labels(self) -> list[str]:
-        return [label for _, label in self._choices()]
 
     def _parse(self, text: str) -> object:
         """Convert the input to the type of the field. Raises `ValueError` with what to enter."""

@@ -5,10 +5,12 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from ostler.core.events import TurnStarted
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Session
 from ostler.core.sessions import SessionSummary
 from ostler.core.tools import ToolCall, ToolResult
+from ostler.text.session_title import session_title
 
 Direction = Literal["undo", "redo"]
 RunTool = Callable[[ToolCall], Awaitable[ToolResult]]
@@ -62,6 +64,16 @@ def working_agent(session: Session, prompt: Prompt) -> str:
     """Return the agent that runs a prompt."""
     target = prompt.target
     return target.agent if target and target.agent and not target.task else active_agent(session)
+
+
+def current_title(session: Session) -> str:
+    """Return the title of a session; before it has one, the start of its first prompt, if there is one."""
+    if session.state.title:
+        return session.state.title
+    records = session.records()
+    first = next(iter(records.indexes_of(("turn_started",))), None)
+    event = records[first].event if first is not None else None
+    return session_title(event.prompt.text) if isinstance(event, TurnStarted) else ""
 
 
 def left_out_notices(built: BuiltPrompt) -> tuple[str, ...]:

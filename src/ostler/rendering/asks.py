@@ -1,4 +1,4 @@
-"""Renders an approval request in full: title, preview, reason, impact and answers.
+"""Renders approval requests and questions in full, and the steps in which they are answered.
 
 The user decides on what is shown, so nothing is shortened and invisible characters are escaped.
 """
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ostler.core.display import DisplayBlock, DisplayDiff, DisplayFields, DisplayText
 from ostler.core.events import PermissionAsked
-from ostler.core.permission import Need, Permission
+from ostler.core.permission import Need, Permission, Question
 from ostler.rendering.blocks import render_display_block
 from ostler.rendering.diffs import has_crlf, render_diff_for_approval
 from ostler.rendering.side_by_side import MIN_COLUMNS, render_side_by_side
@@ -37,6 +37,30 @@ def render_menu(answers: Sequence[tuple[str, str]], paint: Styler, confirmed_key
     """Render the answers with their keys."""
     enter = paint(", then Enter", "dim")
     return [f"  {paint(f'[{key}]', 'bold')} {label}{enter if key in confirmed_keys else ''}" for key, label in answers]
+
+
+def render_hunk(current: tuple[int, int, str, str], last_choice: str, paint: Styler) -> list[str]:
+    """Render a hunk to accept or skip: its number, the number of hunks, its file and its text."""
+    number, count, name, hunk = current
+    head = paint(f"  hunk {number} of {count}: {escape_invisible(name)}", "bold")
+    previous = [paint(f"  → {last_choice}", "dim")] if last_choice else []
+    return [*previous, "", head, *(f"  {line}" for line in render_diff_for_approval(hunk, paint))]
+
+
+def render_question(question: Question, paint: Styler) -> list[str]:
+    """Render the text of a question, without its fields."""
+    prefix = f"{question.asked_by} asks: " if question.asked_by else ""
+    url = f"\n{question.url}" if question.url else ""
+    first, *rest = escape_invisible(prefix + question.text + url).split("\n")
+    return [paint(f"? {first}", "bold", "yellow"), *(f"  {line}" for line in rest)]
+
+
+def render_field(description: str, choices: Sequence[str], error: str, paint: Styler) -> list[str]:
+    """Render the error of the last input, and the description and choices of the next field."""
+    lines = escape_invisible(description).split("\n") if description else []
+    numbered = [f"  {number:>2}  {escape_invisible(label)}" for number, label in enumerate(choices, 1)]
+    errors = [paint(f"  {error}", "red")] if error else []
+    return [*errors, *(paint(f"  {line}", "dim") for line in lines), *numbered]
 
 
 def _hanging_lines(prefix: str, text: str) -> list[str]:

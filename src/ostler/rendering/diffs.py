@@ -18,7 +18,7 @@ def render_diff(diff: str, paint: Styler) -> list[str]:
     lines = diff.splitlines()
     if lines[:1] and lines[0].startswith("--- "):
         lines = lines[2:]
-    return [row for group in _group_changes(lines) for row in _render_group(group, paint)]
+    return [row for group in group_changes(lines) for row in _render_group(group, paint)]
 
 
 def has_crlf(diff: str) -> bool:
@@ -40,7 +40,7 @@ def render_diff_for_approval(diff: str, paint: Styler) -> list[str]:
     return render_diff(escape_invisible(diff.replace("\r\n", "\n") if has_crlf(diff) else diff), paint)
 
 
-def _group_changes(lines: Sequence[str]) -> Iterator[list[str]]:
+def group_changes(lines: Sequence[str]) -> Iterator[list[str]]:
     """Yield groups of lines: removed lines together with the added lines after them, other lines alone."""
     start = 0
     while start < len(lines):

@@ -58,13 +58,13 @@ class LiveMessage:
     def add_thought(self, text: str) -> None:
         self._thought.append(text)
 
-    def advance(self, *, everything: bool = False) -> bool:
+    def advance(self) -> bool:
         """Show the next part of the waiting text. Return whether the rows changed."""
         if not self._waiting_length:
             return False
         waiting = "".join(self._waiting)
         step = max(MIN_STEP, self._waiting_length // CALM_FRAMES)
-        step = len(waiting) if everything or self._waiting_length > DRAIN_LENGTH else step
+        step = len(waiting) if self._waiting_length > DRAIN_LENGTH else step
         shown, rest = waiting[:step], waiting[step:]
         self._waiting, self._waiting_length = [rest] if rest else [], len(rest)
         self._shown.append(shown)

@@ -8,8 +8,8 @@ import re
 
 from ostler.rendering.inline_stream import InlineStream
 from ostler.rendering.markdown import MARGIN, CodeFence, MarkdownRenderer
-from ostler.rendering.row_stream import RowStream
 from ostler.rendering.style import Styler
+from ostler.rendering.wrapping import RowStream
 
 MAX_UNDECIDED = 200
 # The start of a line that may still become a rule, a list item, a fence, a heading or a quote.

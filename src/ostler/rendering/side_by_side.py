@@ -1,8 +1,9 @@
 """Renders a unified diff in two columns: the old text on the left, the new text on the right."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import zip_longest
 
+from ostler.rendering.diffs import group_changes
 from ostler.rendering.style import Styler
 from ostler.text.sanitise import escape_invisible
 from ostler.text.width import width
@@ -16,24 +17,7 @@ def render_side_by_side(diff: str, paint: Styler, columns: int) -> list[str]:
     half = (columns - len(DIVIDER)) // 2
     lines = diff.removesuffix("\n").split("\n")
     lines = lines[2:] if lines[:1] and lines[0].startswith("--- ") else lines
-    return [row for group in _groups(lines) for row in _render_group(group, paint, half)]
-
-
-def _groups(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield removed lines together with the added lines after them, and every other line alone."""
-    group: list[str] = []
-    for line in lines:
-        sign = line[:1]
-        starts_new = sign not in ("-", "+") or (sign == "-" and any(other.startswith("+") for other in group))
-        if group and starts_new:
-            yield group
-            group = []
-        if sign in ("-", "+"):
-            group.append(line)
-        else:
-            yield [line]
-    if group:
-        yield group
+    return [row for group in group_changes(lines) for row in _render_group(group, paint, half)]
 
 
 def _render_group(group: list[str], paint: Styler, half: int) -> Iterator[str]:

@@ -41,9 +41,9 @@ _MONO = {
     "removed": "1;4",
 }
 # The full-screen client gives diffs backgrounds, so their styles need codes of their own; 22 changes nothing here.
-_SCREEN = {**_DARK, "added": "22;1;32", "removed": "22;1;31", "added_line": "22;32", "removed_line": "22;31"}
+SCREEN_CODES = {**_DARK, "added": "22;1;32", "removed": "22;1;31", "added_line": "22;32", "removed_line": "22;31"}
 THEMES = {"dark": _DARK, "light": _LIGHT, "mono": _MONO}
-_CODES = {**THEMES, "screen": _SCREEN}
+_CODES = {**THEMES, "screen": SCREEN_CODES}
 
 
 class Styler:

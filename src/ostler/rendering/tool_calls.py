@@ -15,9 +15,8 @@ from ostler.session.transcript import CallBlock
 class ToolCallRenderer:
     """Renders call blocks as they change."""
 
-    def __init__(self, paint: Styler, *, full_output: bool = False) -> None:
-        """`full_output` shows results in full; results of manual calls are always shown in full."""
-        self.full_output = full_output
+    def __init__(self, paint: Styler) -> None:
+        self.full_output = False  # results of manual calls are always shown in full
         self.running: CallBlock | None = None  # announced, without a result yet
         self.last: CallBlock | None = None  # the call whose result was shown last
         self._paint = paint

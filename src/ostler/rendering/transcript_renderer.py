@@ -27,9 +27,8 @@ PROMPT_COLUMNS = 2000
 class TranscriptRenderer:
     """Renders the events of one session; each line is emitted once."""
 
-    def __init__(self, paint: Styler, *, show_prompts: bool = True) -> None:
-        """`show_prompts` is false if the user's prompts are already on the screen."""
-        self.show_prompts = show_prompts
+    def __init__(self, paint: Styler) -> None:
+        self.show_prompts = True  # unless the next prompt is already on the screen
         self._paint = paint
         self._transcript = Transcript()
         self._printed: set[str] = set()
@@ -63,16 +62,13 @@ class TranscriptRenderer:
             case None | TextBlock() | ThoughtBlock():
                 return []
             case PromptBlock(text=text):
-                return self._prompt_lines(text)
+                return self.render_prompt(text) if self.show_prompts else []
             case CallBlock():
                 return self._render_call(block)
             case TodosBlock() if self.calls.running:
                 return []  # the call's result shows the list
             case _:
                 return render_block(block, self._paint)
-
-    def _prompt_lines(self, text: str) -> list[str]:
-        return self.render_prompt(text) if self.show_prompts else []
 
     def render_prompt(self, text: str) -> list[str]:
         """Render a prompt of the user."""

@@ -1,4 +1,4 @@
-"""Wraps styled lines between words."""
+"""Wraps styled lines between words, also while they stream."""
 
 import re
 from collections.abc import Iterator
@@ -7,10 +7,11 @@ from ostler.rendering.measure import count_columns
 from ostler.text.width import width
 
 MIN_COLUMNS = 8
-TOKEN = re.compile(r"(?P<colour>(?:\x1b\[[\d;]*m)+)|(?P<gap> +)|(?P<word>[^ \x1b]+|\x1b)")
+_TOKEN = re.compile(r"(?P<colour>(?:\x1b\[[\d;]*m)+)|(?P<gap> +)|(?P<word>[^ \x1b]+|\x1b)")
 _LEADING_COLUMN = re.compile(r"\s*(?:[!✗·]\s+)?(?:\S+(?: \S+)*\s{2,})?")
 _MAX_HANGING_WIDTH = 40
-RESET = "\x1b[0m"
+_WORD_RESERVE = 24  # the start of a word is printed at once if this many columns remain for its rest
+_RESET = "\x1b[0m"
 _CLOSING_PUNCTUATION = frozenset("，。、；：？！）】》」』”’…")  # no row starts with one of these
 
 
@@ -19,16 +20,10 @@ def wrap(line: str, columns: int, hanging_indent: str = "") -> list[str]:
 
     A word that is longer than a row is not split, so that it can be copied.
     """
-    if len(line) <= columns // 2 or "\t" in line or columns - count_columns(hanging_indent) < MIN_COLUMNS:
+    if len(line) <= columns // 2:
         return [line]
-    rows = _RowBuilder(columns, hanging_indent)
-    for token in TOKEN.finditer(line):
-        if token.lastgroup == "word":
-            for part in split_word(token[0]):
-                rows.add_word(part)
-        else:
-            rows.add_separator(token[0], is_space=token.lastgroup == "gap")
-    return rows.finish()
+    stream = RowStream(columns, "", hanging_indent)
+    return (stream.feed(line) + stream.finish(with_spaces=True)).split("\n")
 
 
 def wrap_notice(text: str, columns: int) -> list[str]:
@@ -60,45 +55,100 @@ def split_word(word: str) -> Iterator[str]:
     yield part
 
 
-class _RowBuilder:
-    """The finished rows, the current row, and the spaces and styles before its next word."""
+class RowStream:
+    """One line in rows of at most `columns`, while it streams. Each row after the first starts with `row_start`.
 
-    def __init__(self, columns: int, hanging_indent: str) -> None:
-        self._columns = columns
-        self._hanging_indent, self._indent_width = hanging_indent, count_columns(hanging_indent)
-        self._rows: list[str] = []
-        self._row: list[str] = []
+    Printed text never changes. Without columns, nothing is wrapped and every character is printed at once.
+    """
+
+    def __init__(self, columns: int, row_start: str, hanging_indent: str) -> None:
+        self._columns = columns if columns - count_columns(hanging_indent) >= MIN_COLUMNS else 0
+        self._row_start = f"\n{row_start}{hanging_indent}"
+        self._indent_width = count_columns(hanging_indent)
         self._used_columns = 0
         self._style = ""
         self._separators: list[str] = []
         self._gap_width = 0
+        self._word = ""  # the held start of a word
+        self._in_word = False  # the start of the current word is printed
+        self._has_words = False
+        self._is_resumed = False  # spaces at the start of a resumed row are dropped
 
-    def add_separator(self, text: str, *, is_space: bool) -> None:
-        """Add spaces, or the start or end of a style."""
+    def feed(self, text: str) -> str:
+        """Return what can be printed now of this styled text and of the text held before."""
+        if "\t" in text:
+            self._columns = 0
+        text, self._word = self._word + text, ""
+        if self._is_resumed:
+            text = text.lstrip(" ")
+            self._is_resumed = not text
+        if not self._columns:
+            return self._take_separators() + text
+        out: list[str] = []
+        for token in _TOKEN.finditer(text):
+            if token.lastgroup != "word":
+                out.append(self._add_separator(token[0], is_space=token.lastgroup == "gap"))
+                continue
+            *parts, last = split_word(token[0])
+            out += [self._add_word(part) for part in parts]
+            out.append(self._add_word(last) if token.end() < len(text) else self._start_word(last))
+        return "".join(out)
+
+    def finish(self, *, with_spaces: bool = False) -> str:
+        """End the line and return its held text; only `with_spaces` with the spaces at its end."""
+        word, self._word = self._word, ""
+        if word:
+            return self._add_word(word)
+        if not with_spaces:
+            self._drop_gap()
+        return self._take_separators()
+
+    def continue_on_new_row(self) -> None:
+        """Continue on a new row, because other lines were printed in between."""
+        self._used_columns, self._is_resumed = 0, True
+        self._drop_gap()
+
+    def _start_word(self, word: str) -> str:
+        start = self._used_columns + self._gap_width
+        if self._in_word or start + width(word) + _WORD_RESERVE <= self._columns:
+            printed = self._add_word(word)
+            self._in_word = True
+            return printed
+        self._word = word
+        return ""
+
+    def _add_separator(self, text: str, *, is_space: bool) -> str:
+        self._in_word = self._in_word and not is_space
         self._separators.append(text)
         self._gap_width += len(text) if is_space else 0
+        return ""
 
-    def add_word(self, word: str) -> None:
-        word_width, start = width(word), self._used_columns + self._gap_width
-        if start and start + word_width > self._columns >= self._indent_width + word_width:
-            self._start_row()
-        self._row += [*self._separators, word]
-        for code in self._separators:
-            if code.startswith("\x1b"):
-                self._style = "" if code.endswith(RESET) else code
+    def _add_word(self, word: str) -> str:
+        word_width, start, row_break = width(word), self._used_columns + self._gap_width, ""
+        fits_next_row = self._columns >= self._indent_width + word_width
+        if start and not self._in_word and start + word_width > self._columns and fits_next_row:
+            row_break = self._break_row()
         self._used_columns += self._gap_width + word_width
         if self._used_columns > self._columns:  # the terminal itself wraps a long word
             self._used_columns %= self._columns
-        self._separators, self._gap_width = [], 0
+        self._in_word, self._has_words = False, True
+        return f"{row_break}{self._take_separators()}{word}"
 
-    def finish(self) -> list[str]:
-        return [*self._rows, "".join((*self._row, *self._separators))]
-
-    def _start_row(self) -> None:
+    def _break_row(self) -> str:
         """Start the next row; a row of spaces only is dropped."""
-        if self._row:
-            self._rows.append("".join(self._row) + (RESET if self._style else ""))
-            self._row = [self._hanging_indent, self._style]
-            self._used_columns = self._indent_width
-        self._separators = [code for code in self._separators if code.startswith("\x1b")]
-        self._gap_width = 0
+        self._drop_gap()
+        if not self._has_words:
+            return ""
+        self._used_columns = self._indent_width
+        return f"{_RESET if self._style else ''}{self._row_start}{self._style}"
+
+    def _drop_gap(self) -> None:
+        """Drop the spaces after the last word."""
+        self._separators, self._gap_width = [code for code in self._separators if code.startswith("\x1b")], 0
+
+    def _take_separators(self) -> str:
+        separators, self._separators, self._gap_width = self._separators, [], 0
+        for code in separators:
+            if code.startswith("\x1b"):
+                self._style = "" if code.endswith(_RESET) else code
+        return "".join(separators)

@@ -14,8 +14,7 @@ from ostler.core.permission import (
     is_confirmed,
     make_confirmation,
 )
-from ostler.frontends.repl.dialogs import DialogQueue
-from ostler.frontends.repl.form_lines import form_lines, step_lines
+from ostler.frontends.repl.dialogs import DialogQueue, form_lines, step_lines
 from ostler.interaction.approval_form import ApprovalForm
 from ostler.interaction.question_form import QuestionForm
 from ostler.rendering.style import Styler

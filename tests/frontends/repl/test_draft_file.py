@@ -13,9 +13,9 @@ from ostler.core.errors import UsageError
 from ostler.frontends.repl.console import IDLE_MENU
 from ostler.frontends.repl.key_bindings import ESCAPE_TIMEOUT_SECONDS, SEQUENCE_TIMEOUT_SECONDS
 from ostler.frontends.repl.line_editor import LineEditorConsole
-from ostler.interaction import draft_file
+from ostler.interaction import external_editor
 from ostler.interaction.answer_menu import AnswerMenu
-from ostler.interaction.draft_file import edit_text
+from ostler.interaction.external_editor import edit_text
 
 
 def writing(data, *, ends_well=True):
@@ -62,7 +62,7 @@ async def test_missing_or_too_long_file_is_an_error(monkeypatch):
 
     with pytest.raises(UsageError, match="cannot be read"):
         await edit_text("before", away)
-    monkeypatch.setattr(draft_file, "MAX_LENGTH", 10)
+    monkeypatch.setattr(external_editor, "MAX_LENGTH", 10)
     with pytest.raises(UsageError, match="longer than 10 characters"):
         await edit_text("before", writing(b"x" * 11))
 

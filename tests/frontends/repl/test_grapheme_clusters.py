@@ -91,7 +91,7 @@ async def test_vi_mode_is_reset_after_a_line_and_at_a_dialog(typist):
     assert typist.app.vi_state.input_mode == InputMode.INSERT
     typist.app.vi_state.input_mode = InputMode.NAVIGATION
     typist.console.set_menu(AnswerMenu("allow? ", (("y", "Allow"), ("n", "Deny"))))
-    typist.console._answer_keys.mark_visible()
+    typist.console.answer_keys.mark_visible()
     typist.press("y")
-    assert typist.console._answer_keys.pending_key == "y"
+    assert typist.console.answer_keys.pending_key == "y"
     typist.console.set_menu(IDLE_MENU)

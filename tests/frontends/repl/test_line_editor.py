@@ -17,7 +17,7 @@ ASK = AnswerMenu("allow? ", (("y", "Allow"), ("n", "Deny")))
 def expect_seen(console, menu):
     """Open a menu and mark it as visible."""
     console.set_menu(menu)
-    console._answer_keys.mark_visible()
+    console.answer_keys.mark_visible()
 
 
 @pytest.fixture
@@ -46,10 +46,10 @@ async def test_text_typed_at_a_dialog_is_added_to_the_draft_at_its_cursor(consol
     expect_seen(console, ASK)
     for key in " yes":
         console.clock[0] += 0.3
-        console.answer(key if key in "yn" else "", key)
+        console.answer_keys.press(key if key in "yn" else "", key)
     console.delete_answer()
-    console.confirm_answer()
-    console.add_to_draft("t")
+    console.answer_keys.confirm()
+    console.answer_keys.add_text("t")
     assert console._events.empty()
     console.set_menu(IDLE_MENU)
     assert console._session.default_buffer.text == "half a yet for me"
@@ -62,8 +62,8 @@ async def test_text_typed_at_a_question_that_closed_is_not_an_answer_to_the_next
     typed(console, "an")
     expect_seen(console, ASK)
     console.clock[0] += 0.3
-    console.answer("y", "y")
-    console.confirm_answer()
+    console.answer_keys.press("y", "y")
+    console.answer_keys.confirm()
     assert console._events.empty()
     console.set_menu(None)
     assert console._session.default_buffer.text == "any"
@@ -85,9 +85,9 @@ async def test_enter_just_after_a_dialog_does_not_send_the_draft(console):
 async def test_key_at_an_empty_prompt_answers(console):
     expect_seen(console, ASK)
     console.clock[0] += 1
-    console.answer("y", "y")
-    assert console._answer_keys.feedback == "y: Allow …"
-    console.confirm_answer()
+    console.answer_keys.press("y", "y")
+    assert console.answer_keys.feedback == "y: Allow …"
+    console.answer_keys.confirm()
     assert console._events.get_nowait() == LineEntered("y")
 
 

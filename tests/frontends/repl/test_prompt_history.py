@@ -4,7 +4,7 @@ import pytest
 
 from ostler.core.events import Notice, Reverted
 from ostler.frontends.repl import replay_buffer
-from ostler.frontends.repl.history_file import open_history
+from ostler.frontends.repl.line_editor import open_history
 from ostler.frontends.repl.replay_buffer import ReplayBuffer
 from ostler.interaction import prompt_history
 from ostler.rendering.style import Styler

@@ -165,11 +165,11 @@ async def test_resize_keeps_the_line_being_read(open_session):
         for _ in range(6):
             await user.press("pageup")
         view = user.app.chat.view
-        first = view.visible_text.split("\n")[0].strip() or view.visible_text.split("\n")[1].strip()
+        first = user.visible_text.split("\n")[0].strip() or user.visible_text.split("\n")[1].strip()
         start = " ".join(first.split()[:2])
         await user.pilot.resize_terminal(70, 30)
         await user.pilot.pause()
-        assert start in "\n".join(view.visible_text.split("\n")[:3])
+        assert start in "\n".join(user.visible_text.split("\n")[:3])
         assert not view.viewport.following
 
 
@@ -285,7 +285,7 @@ async def test_search_unfolds_what_it_finds(open_session):
         await user.wait_for("Read.")
         assert "more lines" in user.transcript and "line 50" not in user.transcript
         await user.press("ctrl+f", *"line", "space", *"50", "enter")
-        await user.wait_until(lambda: "line 50" in user.app.chat.view.visible_text)
+        await user.wait_until(lambda: "line 50" in user.visible_text)
 
 
 @pytest.mark.req("TU-1")

@@ -94,7 +94,8 @@ def test_resize_wraps_only_the_visible_part_of_a_long_message(monkeypatch, is_li
     model = make_model([])
     for start in range(0, len(text), 1000):
         model.apply(Envelope(1, 0.0, TextDelta("m", text[start : start + 1000])))
-    model.advance(everything=True)
+    while model.advance():
+        pass
     if not is_live:
         model.apply(Envelope(2, 0.0, MessageDone(Message("m", (TextContent(text),)))))
     viewport = Viewport(model)
@@ -130,13 +131,15 @@ def test_line_at_the_top_stays_when_the_message_ends(start, thought, end, scroll
     if thought:
         model.apply(Envelope(1, 0.0, ThoughtDelta("m", thought)))
     model.apply(Envelope(1, 0.0, TextDelta("m", text[:-2000])))
-    model.advance(everything=True)
+    while model.advance():
+        pass
     viewport = Viewport(model)
     viewport.rows(30)
     viewport.scroll(scrolled)
     top = viewport.rows(30)[0].strip.text
     model.apply(Envelope(1, 0.0, TextDelta("m", text[-2000:])))
-    model.advance(everything=True)
+    while model.advance():
+        pass
     assert viewport.rows(30)[0].strip.text == top, "the section at the top was completed"
     if end == "done":
         reasoning = [ThoughtPart(thought)] if thought else []
@@ -152,7 +155,8 @@ def test_line_at_the_top_stays_when_the_message_ends(start, thought, end, scroll
 def test_line_at_the_top_is_the_same_after_many_resizes(scrolled):
     model = make_model([])
     model.apply(Envelope(1, 0.0, TextDelta("m", "\n\n".join(PARAGRAPHS))))
-    model.advance(everything=True)
+    while model.advance():
+        pass
     viewport = Viewport(model)
     viewport.set_columns(30)
     viewport.rows(30)

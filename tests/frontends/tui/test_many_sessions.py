@@ -211,7 +211,7 @@ async def test_error_of_a_list_or_a_new_session_does_not_end_the_client(projects
         await user.press("escape")
         await user.app.chat.action_do("backend")
         await user.wait_for("the file ends")
-        user.app.chat.view.model.clear()
+        user.app.chat.view.model.entries.clear()
         user.app.chat.prompt.insert("draft")
         shown = user.app.live.shown
         user.app.leave(ChatExit(None))

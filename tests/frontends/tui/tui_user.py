@@ -20,6 +20,10 @@ from ostler.rendering.measure import _COLOUR
 from ostler.testing.session_fixture import SingleSessionManager
 
 
+def text_of(strips):
+    return "\n".join(strip.text.rstrip() for strip in strips)
+
+
 class TuiUser:
     """Drives the app without a terminal."""
 
@@ -31,7 +35,12 @@ class TuiUser:
         """The whole transcript as text."""
         model = self.app.chat.view.model
         rows = [strip for index in range(len(model.entries)) for strip in model.all_strips(index)]
-        return "\n".join(row.text.rstrip() for row in rows)
+        return text_of(rows)
+
+    @property
+    def visible_text(self):
+        """The rows of the transcript that are visible."""
+        return text_of(row.strip for row in self.app.chat.view._visible)
 
     @property
     def dialog(self):
@@ -39,7 +48,7 @@ class TuiUser:
         screen = self.app.screen if self.app.is_running and self.app.screen_stack else self.app.chat
         if screen is self.app.chat:
             return ""
-        bodies = [body.text for body in screen.query(ScrollRows)]
+        bodies = [text_of(body._strips) for body in screen.query(ScrollRows)]
         rows = [_COLOUR.sub("", line) for widget in screen.query(TextRows) for line in widget.lines]
         fields = [field.placeholder for field in screen.query(Input) if field.display]
         return "\n".join((*bodies, *rows, *fields))

@@ -27,7 +27,7 @@ class EditorFileGate:
     def __init__(self) -> None:
         self._shells: WeakSet[CommandSource] = WeakSet()
         self._foreground = 0
-        self._started = 0
+        self.started = 0  # commands so far; an answer that arrives after another start cannot be trusted
         self._writes: set[asyncio.Future[Any]] = set()
 
     def add_shell(self, shell: CommandSource) -> None:
@@ -38,11 +38,6 @@ class EditorFileGate:
         """Whether no command is running."""
         return not self._foreground and not any(shell.is_busy() for shell in self._shells)
 
-    @property
-    def started(self) -> int:
-        """The number of commands started so far; an answer that arrives after another start cannot be trusted."""
-        return self._started
-
     @asynccontextmanager
     async def command(self) -> AsyncIterator[None]:
         """Close the gate for a foreground command, or for the start of a background command.
@@ -50,7 +45,7 @@ class EditorFileGate:
         Raises `ToolError` if the editor does not finish a write.
         """
         self._foreground += 1
-        self._started += 1
+        self.started += 1
         try:
             if self._writes and (await asyncio.wait(set(self._writes), timeout=WRITE_WAIT))[1]:
                 raise ToolError(

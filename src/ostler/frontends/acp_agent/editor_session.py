@@ -9,7 +9,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from ostler.core.errors import OstlerError
-from ostler.core.events import Envelope, InfoChanged, OptionChanged, ToolsChanged, TurnEnded, UsageReported
+from ostler.core.events import (
+    Event,
+    InfoChanged,
+    OptionChanged,
+    Renamed,
+    Reverted,
+    ToolsChanged,
+    TurnEnded,
+    TurnStarted,
+    UsageReported,
+)
 from ostler.core.prompt import Prompt, PromptContent, TextContent
 from ostler.core.protocols import Session, Turn
 from ostler.core.sessions import SetOption, Steer
@@ -17,13 +27,13 @@ from ostler.frontends.acp_agent.config_options import EditorOptions
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.editor_requests import EditorRequests
 from ostler.frontends.acp_agent.prompt_content import convert_prompt, later_text, prompt_text, starts_with_command
-from ostler.frontends.acp_agent.session_updates import SessionUpdateBuilder, effective_records
+from ostler.frontends.acp_agent.session_updates import SessionUpdateBuilder
 from ostler.frontends.acp_agent.slash_commands import EditorSlashCommands, result_markdown
 from ostler.frontends.acp_agent.stop_reason import add_usage, prompt_response
-from ostler.frontends.acp_agent.title_updates import TitleUpdates
 from ostler.interaction.dispatcher import CommandDispatcher
 from ostler.interaction.results import StartTurn
-from ostler.interaction.services import CommandServices, PromptSource, active_agent, left_out_notices
+from ostler.interaction.services import CommandServices, PromptSource, active_agent, current_title, left_out_notices
+from ostler.text.session_title import session_title
 from ostler.wire.acp import AvailableCommand, ContentBlock, SessionConfigOption, text_content
 from ostler.wire.acp_requests import OpenSessionResponse, PromptResponse, PromptUsage
 from ostler.wire.acp_updates import (
@@ -73,7 +83,7 @@ class EditorSession:
         self._services = services
         self._editor = editor
         self._updates = SessionUpdateBuilder(cwd)
-        self._title = TitleUpdates()
+        self._title = ""  # as the editor knows it
         self._options = EditorOptions(session.info)
         self._mode = self._options.mode
         self._commands = CommandDispatcher(session, services, new_id)
@@ -85,7 +95,6 @@ class EditorSession:
         self._run: PromptRun | None = None
         self._turn_ends: dict[str, asyncio.Future[TurnEnded]] = {}
         self._usage = PromptUsage()
-        self._history: list[Envelope] = []
         self._deferred_updates: list[KnownUpdate] | None = []
         self._caught_up = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -113,18 +122,17 @@ class EditorSession:
         """Process the history; send it to the editor only if `replay` is set."""
         self._updates.replaying = True
         usage: KnownUpdate | None = None
-        for envelope in effective_records(self._history):
-            for update in self._updates.updates_for(envelope.event):
+        records = self._session.records()
+        for index in range(records.index_after(self._session.opened_after_seq)):
+            for update in self._updates.updates_for(records[index].event):
                 if isinstance(update, UsageUpdate):
                     usage = update
                 elif replay:
                     self._editor.send_update(update)
         if usage and replay:
             self._editor.send_update(usage)
-        if self._title.title:
-            self._send(SessionInfoUpdate(self._title.title))
+        self._send_title()
         self._updates.replaying = False
-        self._history = []
 
     def _flush_updates(self) -> None:
         """Send the deferred updates, now that the editor knows the session."""
@@ -165,22 +173,16 @@ class EditorSession:
         try:
             async for envelope in self._session.subscribe(0):
                 self._commands.on_event(envelope)
-                title = self._title.on_event(envelope)
                 if envelope.seq > self._session.opened_after_seq:
                     self._caught_up.set()
-                    self._on_event(envelope)
-                    if title:
-                        self._send(title)
-                else:
-                    self._history.append(envelope)
+                    self._on_event(envelope.event)
         finally:
             self._caught_up.set()
             for turn_end in self._turn_ends.values():
                 if not turn_end.done():  # the waiting prompt may have been cancelled
                     turn_end.set_exception(RpcError(INTERNAL_ERROR, "the session has ended"))
 
-    def _on_event(self, envelope: Envelope) -> None:
-        event = envelope.event
+    def _on_event(self, event: Event) -> None:
         for update in self._updates.updates_for(event):
             self._send(update)
         if self._options.on_event(event):
@@ -189,6 +191,8 @@ class EditorSession:
         match event:
             case UsageReported():
                 self._usage = add_usage(self._usage, event)
+            case TurnStarted() | Renamed() | Reverted():
+                self._send_title()
             case InfoChanged() | ToolsChanged() if self._deferred_updates is None:
                 self._spawn(self._send_commands())
             case TurnEnded(turn_id) if turn_id in self._turn_ends:
@@ -199,6 +203,13 @@ class EditorSession:
     def _on_terminal_created(self, command: str, terminal_id: str) -> None:
         if update := self._updates.attach_terminal(command, terminal_id):
             self._send(update)
+
+    def _send_title(self) -> None:
+        """Tell the editor the title, as the list of sessions shows it, if it changed to another one."""
+        title = session_title(current_title(self._session))
+        if title not in ("", self._title):
+            self._title = title
+            self._send(SessionInfoUpdate(title))
 
     def _send_options(self) -> None:
         self._send(ConfigOptionUpdate(self._options.config_options()))

@@ -6,13 +6,11 @@ from ostler.core.display import Display, DisplayText
 from ostler.core.events import (
     ChildProgress,
     ChildStarted,
-    Envelope,
     Event,
     MessageDone,
     MessageSnapshot,
     Notice,
     Retrying,
-    Reverted,
     ServerStateChanged,
     Steered,
     TextDelta,
@@ -239,17 +237,3 @@ def _content_block(block: PromptContent) -> ContentBlock:
             return ContentBlock("resource", resource=ResourceContents(uri, text, mime_type=mime or None))
         case ResourceLink(uri, name, mime):
             return ContentBlock("resource_link", uri=uri, name=name or uri, mime_type=mime or None)
-
-
-def effective_records(records: list[Envelope]) -> list[Envelope]:
-    """Return the records without reverted ones; a later revert can restore them."""
-    effective: list[Envelope] = []
-    mark: int | None = None
-    for envelope in reversed(records):
-        if mark is not None and envelope.seq > mark:
-            continue
-        if isinstance(envelope.event, Reverted):
-            mark = envelope.event.to_seq
-        else:
-            effective.append(envelope)
-    return effective[::-1]

@@ -14,7 +14,7 @@ from ostler.interaction.results import (
     StartTurn,
     SwitchSession,
 )
-from ostler.interaction.services import CommandServices, NamedItem
+from ostler.interaction.services import CommandServices
 from ostler.knowledge.prompt_syntax import parse_slash_command
 from ostler.wire.acp import AvailableCommand, AvailableCommandInput
 
@@ -42,7 +42,7 @@ class EditorSlashCommands:
         }
         custom = {
             command.name: AvailableCommand(command.name, command.description or command.name, AvailableCommandInput(""))
-            for command in await self._custom_commands()
+            for command in await self._services.commands(self._session)
         }
         builtin = {
             name: AvailableCommand(name, entry.description, AvailableCommandInput(entry.hint) if entry.hint else None)
@@ -60,12 +60,9 @@ class EditorSlashCommands:
         return await self._commands.run(name, rest)
 
     async def _is_known(self, name: str) -> bool:
-        return (
-            name in COMMANDS or name in ALIASES or name in {command.name for command in await self._custom_commands()}
-        )
-
-    async def _custom_commands(self) -> list[NamedItem]:
-        return list(await self._services.commands(self._session))
+        if name in COMMANDS or name in ALIASES:
+            return True
+        return any(command.name == name for command in await self._services.commands(self._session))
 
 
 def result_markdown(result: SlashCommandResult) -> str:

@@ -177,20 +177,9 @@ class SimpleOutput:
     def on_event(self, envelope: Envelope) -> None:
         event = envelope.event
         _report_waiting(self._waiting, event, self._before_notice)
-        if self._structured:
-            return
-        match event:
-            case TextDelta() | MessageSnapshot():
-                self._replies.on_event(event)
-                self._out.flush()
-            case MessageDone(message) if message.text or self._replies.is_open(message.id):
-                self._replies.on_event(event)
-                self._out.flush()
-            case TurnEnded():
-                self._replies.end()
-                self._out.flush()
-            case _:
-                pass
+        if not self._structured and isinstance(event, TextDelta | MessageSnapshot | MessageDone | TurnEnded):
+            self._replies.on_event(event)
+            self._out.flush()
 
     @cached_property
     def _replies(self) -> "OpenReplies":

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ostler.core.events import Event, MessageDone, MessageSnapshot, TextDelta
+from ostler.core.events import Event, MessageDone, MessageSnapshot, TextDelta, TurnEnded
 from ostler.rendering.markdown_stream import MarkdownStream
 from ostler.rendering.reply_text import NewText, ReplyText
 from ostler.text.sanitise import Sanitiser
@@ -73,12 +73,14 @@ class OpenReplies:
         match event:
             case TextDelta(message_id) | MessageSnapshot(message_id):
                 self._writer(message_id).on_event(event)
-            case MessageDone(message):
+            case MessageDone(message) if message.text or self.is_open(message.id):
                 writer = self._writer(message.id)
                 writer.on_event(event)
                 del self._writers[message.id]
                 self._current = None
                 return writer
+            case TurnEnded():
+                self.end()
             case _:
                 pass
         return None

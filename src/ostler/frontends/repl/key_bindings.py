@@ -188,12 +188,12 @@ def _add_answer_keys(bindings: "KeyBindings", console: "LineEditorConsole", is_c
     def _answer(event: "KeyPressEvent") -> None:
         key = event.data.lower()
         answers = (known for known, _ in console.menu.answers) if console.menu else ()
-        console.answer(key if key in answers else "", event.data)
+        console.answer_keys.press(key if key in answers else "", event.data)
 
     @bindings.add("enter", filter=is_choosing)
     @bindings.add("c-j", filter=is_choosing)
     def _confirm(event: "KeyPressEvent") -> None:
-        console.confirm_answer()
+        console.answer_keys.confirm()
 
     @bindings.add("backspace", filter=is_choosing)
     def _delete(event: "KeyPressEvent") -> None:
@@ -202,4 +202,4 @@ def _add_answer_keys(bindings: "KeyBindings", console: "LineEditorConsole", is_c
     @bindings.add(Keys.BracketedPaste, filter=is_choosing)
     def _pasted(event: "KeyPressEvent") -> None:
         """Pasted text is never an answer."""
-        console.add_to_draft(event.data.replace("\r\n", "\n").replace("\r", "\n"))
+        console.answer_keys.add_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))

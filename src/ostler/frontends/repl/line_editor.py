@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ostler.core.errors import UsageError
 from ostler.frontends.repl.console import IDLE_MENU, ConsoleEvent, ExitRequested, LineEntered, SteerEntered
-from ostler.frontends.repl.history_file import open_history
 from ostler.frontends.repl.key_bindings import make_key_bindings, set_key_timeouts
 from ostler.frontends.repl.reflow import backspace_crosses_wrap, erase_sequence, extra_rows, terminal_reflows
 from ostler.frontends.repl.saved_draft import SavedDraft
 from ostler.interaction.answer_keys import AnswerKeyFilter
 from ostler.interaction.answer_menu import AnswerMenu
 from ostler.interaction.pastes import PasteStore
-from ostler.interaction.prompt_history import is_recallable
+from ostler.interaction.prompt_history import is_recallable, prepare_history_file
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip, width
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.history import History
     from prompt_toolkit.output.vt100 import Vt100_Output
 
     from ostler.interaction.completion import CompletionSource
@@ -63,13 +63,13 @@ class LineEditorConsole:
         self._completer = PromptCompleter()
         self._pastes = PasteStore()
         self._events: asyncio.Queue[ConsoleEvent] = asyncio.Queue()
-        self._menu: AnswerMenu | None = IDLE_MENU
+        self.menu: AnswerMenu | None = IDLE_MENU
         self._status = ("", "")
         self._pending_lines: list[str] = []
         self._flush_timer: asyncio.TimerHandle | None = None
         self._draft = SavedDraft()
         self._restored_draft, self._restored_at = "", 0.0
-        self._answer_keys = AnswerKeyFilter(
+        self.answer_keys = AnswerKeyFilter(
             lambda key: self.inject(LineEntered(key)),
             lambda text: self._draft.add(text),
             lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call),
@@ -149,26 +149,22 @@ class LineEditorConsole:
     # -- input ---------------------------------------------------------------------------------------------------
 
     @property
-    def menu(self) -> AnswerMenu | None:
-        return self._menu
-
-    @property
     def busy(self) -> bool:
         """Whether something is running or open that can be cancelled."""
-        return self._menu != IDLE_MENU
+        return self.menu != IDLE_MENU
 
     def set_menu(self, menu: AnswerMenu | None) -> None:
         """Set the menu. A dialog saves the typed text and restores it afterwards."""
-        was_asking, asking = _is_dialog(self._menu), _is_dialog(menu)
-        if menu != self._menu or not asking:
-            self._answer_keys.reset()
-        self._menu = menu
+        was_asking, asking = _is_dialog(self.menu), _is_dialog(menu)
+        if menu != self.menu or not asking:
+            self.answer_keys.reset()
+        self.menu = menu
         typed = self._save_draft() if asking and (not was_asking or (menu and menu.answers)) else False
         if was_asking and not asking:
             self._return_draft()
         if menu and menu.answers:
-            self._answer_keys.note_keys_elsewhere(self._last_key, has_text=typed)
-            self._answer_keys.expect_answer(menu.confirmed_keys, dict(menu.answers), quick=menu.quick)
+            self.answer_keys.note_keys_elsewhere(self._last_key, has_text=typed)
+            self.answer_keys.expect_answer(menu.confirmed_keys, dict(menu.answers), quick=menu.quick)
         self._flush()
         self._session.app.invalidate()
 
@@ -183,7 +179,7 @@ class LineEditorConsole:
 
     def _return_draft(self) -> None:
         """Put the saved text back into the editor, with the cursor where it was."""
-        self._answer_keys.forget_text()
+        self.answer_keys.forget_text()
         if not self._draft:
             return
         buffer, draft = self._session.default_buffer, self._draft
@@ -208,26 +204,14 @@ class LineEditorConsole:
         self._completer.source = source
         self._file_scan = asyncio.ensure_future(source.completions("@", explicit=False))
 
-    def answer(self, key: str, text: str) -> None:
-        """Handle a key that types `text` while a menu is open; `key` is empty if it is not one of its answers."""
-        self._answer_keys.press(key, text)
-
-    def confirm_answer(self) -> None:
-        """Handle Enter while only a key can answer."""
-        self._answer_keys.confirm()
-
     def delete_answer(self) -> None:
         """Handle Backspace while only a key can answer: delete what was typed last."""
-        if not self._answer_keys.delete_key():
+        if not self.answer_keys.delete_key():
             self._draft.delete_before_cursor()
-
-    def add_to_draft(self, text: str) -> None:
-        """Handle a paste while only a key can answer."""
-        self._answer_keys.add_text(text)
 
     def _on_render(self, _: object) -> None:
         self._rendered_at = time.monotonic()
-        self._answer_keys.mark_visible()
+        self.answer_keys.mark_visible()
 
     def _on_key(self, _: object) -> None:
         self._last_key = time.monotonic()
@@ -254,7 +238,7 @@ class LineEditorConsole:
         if buffer.text == self._restored_draft != "" and time.monotonic() - self._restored_at < LATE_ENTER_SECONDS:
             return  # Enter was meant for the dialog
         text = self._pastes.expand(buffer.text)
-        if not _is_dialog(self._menu) and text.strip() and is_recallable(text) and not self.is_sensitive(text):
+        if not _is_dialog(self.menu) and text.strip() and is_recallable(text) and not self.is_sensitive(text):
             self._session.history.append_string(text)
         buffer.reset()
         self._session.app.vi_state.reset()
@@ -277,15 +261,15 @@ class LineEditorConsole:
 
     async def _edit_draft(self) -> None:
         """Edit the text. If a dialog opened meanwhile, the text is restored after it."""
-        from ostler.interaction.draft_file import edit_text
+        from ostler.interaction.external_editor import edit_text
 
-        buffer, was_dialog = self._session.default_buffer, _is_dialog(self._menu)
+        buffer, was_dialog = self._session.default_buffer, _is_dialog(self.menu)
         try:
             text = await edit_text(self._pastes.expand(buffer.text), self.edit)
         except UsageError as error:
             self.show([f"  {sanitise(str(error))}"])
             return
-        if _is_dialog(self._menu) and not was_dialog:
+        if _is_dialog(self.menu) and not was_dialog:
             self._draft = SavedDraft(text)
         else:
             buffer.text = self._pastes.fold(text)
@@ -391,16 +375,26 @@ class LineEditorConsole:
         return session
 
     def _message(self) -> "StyleAndTextTuples":
-        return [("bold", (self._menu or IDLE_MENU).prompt), ("", self._answer_keys.feedback)]
+        return [("bold", (self.menu or IDLE_MENU).prompt), ("", self.answer_keys.feedback)]
 
     def _status_fragments(self) -> "StyleAndTextTuples":
         """Return the status. While something is running it always has two rows, so that the prompt does not move."""
         columns = self._output.get_size().columns - 1
         activity, summary = self._status
         rows = [clip(summary, min(columns, SUMMARY_COLUMNS))]
-        if activity or self._menu is None:
+        if activity or self.menu is None:
             rows.append(f"  {_clip_start(activity, min(columns, ACTIVITY_COLUMNS) - 2)}")
         return [("fg:ansibrightblack", "\n".join(rows))]
+
+
+def open_history(path: Path | None) -> "History":
+    """Return the history of a file or, without a path, of this run only."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    if path is None:
+        return InMemoryHistory()
+    prepare_history_file(path)
+    return FileHistory(path)
 
 
 def _add_status_window(session: "PromptSession[str]", text: "Callable[[], StyleAndTextTuples]") -> None:

@@ -12,15 +12,11 @@ from ostler.text.sanitise import sanitise
 
 
 class StatusLine:
-    """The texts of the status line; `on_event` must receive every event.
-
-    `environment_labels` are set by the chat, because computing them takes time.
-    """
+    """The texts of the status line; `on_event` must receive every event."""
 
     def __init__(self, session: Session, usage: UsageTracker) -> None:
         self._session = session
         self.usage = usage
-        self.environment_labels: Sequence[str] = ()
         self._waiting = ""
 
     def on_event(self, event: Event) -> None:
@@ -38,7 +34,7 @@ class StatusLine:
         notes = [part.text for part in running.display.blocks if isinstance(part, DisplayText)] if running else []
         return sanitise(notes[-1][-2000:]).rstrip("\n").rpartition("\n")[2] if notes else ""
 
-    def summary(self, *, busy: bool, asking: bool, queued: int) -> str:
+    def summary(self, environment_labels: Sequence[str], *, busy: bool, asking: bool, queued: int) -> str:
         """Return the summary in one line. The most important parts are first, because a narrow window truncates it."""
         parts = [
             *(["waiting for your answer" if asking else "working, Ctrl-C cancels"] if busy else []),
@@ -48,7 +44,7 @@ class StatusLine:
             *([profile] if (profile := self.usage.option("profile")) not in ("", "balanced") else []),
             f"context {self.usage.context_usage}",
             *self._cost_label(),
-            *self.environment_labels,
+            *environment_labels,
         ]
         return sanitise(" · ".join(parts)).replace("\n", " ")
 

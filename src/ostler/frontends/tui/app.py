@@ -51,7 +51,7 @@ class FullScreenApp(PaintedApp, inherit_bindings=False):
         self.chat = ChatScreen(options, self)
         for theme in own_themes():
             self.register_theme(theme)
-        self.live = LiveSessions(self, sorted(self.available_themes), self._leave_session)
+        self.live = LiveSessions(self.chat, sorted(self.available_themes), self._leave_session)
         self.theme = find_theme(self, options.theme) or DEFAULT_THEME
         if not options.animations:
             self.animation_level = "none"
@@ -188,25 +188,7 @@ class FullScreenApp(PaintedApp, inherit_bindings=False):
         else:
             self.chat.show_note(text)
 
-    # -- what sessions show --------------------------------------------------------------------------------------
-
-    def show_status(self) -> None:
-        self.chat.show_status()
-
-    def show_requests(self) -> None:
-        self.chat.show_requests()
-
-    def restore_draft(self, text: str) -> None:
-        self.chat.restore_draft(text)
-
-    def set_theme(self, name: str) -> None:
-        self.chat.set_theme(name)
-
-    def toggle_details(self) -> None:
-        self.chat.toggle_details()
-
-    async def edit_file(self, path: str) -> bool:
-        return await self.chat.edit_file(path)
+    # -- notifications -------------------------------------------------------------------------------------------
 
     def alert(self, message: str) -> None:
         """Notify the user, only if the window has no focus."""

@@ -1,16 +1,18 @@
 """Copies parts of the transcript to the clipboard of the terminal, or to a file if they are too long for it."""
 
+import base64
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from tempfile import NamedTemporaryFile
 
-from ostler.frontends.tui.clipboard import clipboard_sequence
+from ostler.frontends.tui.multiplexers import pass_through
 from ostler.frontends.tui.transcript.view import TranscriptView
 from ostler.rendering.screen_blocks import copyable_text
 from ostler.session.transcript import TextBlock
 from ostler.text.sanitise import sanitise
 
+MAX_BYTES = 74_000  # of the encoded text; many terminals ignore more
 _CODE_BLOCK = re.compile(r"^ {0,8}(`{3,}|~{3,})[^\n]*\n(.*?)(?:^ {0,8}\1|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -70,3 +72,9 @@ class TranscriptCopier:
             self._note(f"too long for the clipboard, and no file can be written: {error.strerror}")
         else:
             self._note(f"too long for the clipboard; written to {file.name}")
+
+
+def clipboard_sequence(text: str, env: Mapping[str, str]) -> str:
+    """Return the escape sequence that copies the text with OSC 52, or an empty string if it is too long."""
+    encoded = base64.b64encode(text.encode(errors="replace")).decode()
+    return pass_through(f"\x1b]52;c;{encoded}\x07", env) if len(encoded) <= MAX_BYTES else ""

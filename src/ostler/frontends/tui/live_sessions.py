@@ -1,7 +1,7 @@
 """The sessions that are open in this client. One is shown; the others continue in the background."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,23 +12,8 @@ from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.interaction.chat_exit import ChatExit
 from ostler.interaction.services import CommandServices
 
-
-class LiveScreen(Protocol):
-    """What sessions need of the screen; only the shown one changes more than the status."""
-
-    def show_status(self) -> None: ...
-
-    def show_requests(self) -> None: ...
-
-    def restore_draft(self, text: str) -> None: ...
-
-    def set_theme(self, name: str) -> None: ...
-
-    def toggle_details(self) -> None: ...
-
-    async def edit_file(self, path: str) -> bool: ...
-
-    def alert(self, message: str) -> None: ...
+if TYPE_CHECKING:
+    from ostler.frontends.tui.screens.chat_screen import ChatScreen
 
 
 class LiveSession:
@@ -47,6 +32,7 @@ class LiveSession:
         self.project = project
         self.backend = backend
         self.draft = ""  # the text of the input while the session is not shown
+        self.screen = owner.screen
         self._owner = owner
         from ostler.frontends.tui.session_controller import SessionController  # after the first frame
 
@@ -78,34 +64,30 @@ class LiveSession:
     def is_shown(self) -> bool:
         return self._owner.shown is self
 
-    # -- the view of the controller ------------------------------------------------------------------------------
+    # -- what the screen shows of it -----------------------------------------------------------------------------
 
     def show_status(self) -> None:
-        self._owner.screen.show_status()
+        """Show the current status; called after every event except text."""
+        self.screen.show_status()
 
     def show_requests(self) -> None:
+        """Show the first open request, or close the dialog if there is none."""
         if self.is_shown:
-            self._owner.screen.show_requests()
+            self.screen.show_requests()
         else:
-            self._owner.screen.show_status()
+            self.screen.show_status()
 
     def restore_draft(self, text: str) -> None:
         if self.is_shown:
-            self._owner.screen.restore_draft(text)
+            self.screen.restore_draft(text)
         else:
             self.draft = f"{text}\n{self.draft}" if self.draft else text
 
     def alert(self, message: str) -> None:
-        self._owner.screen.alert(message if self.is_shown else f"{message} ({self.title})")
+        self.screen.owner.alert(message if self.is_shown else f"{message} ({self.title})")
 
-    def set_theme(self, name: str) -> None:
-        self._owner.screen.set_theme(name)
-
-    def toggle_details(self) -> None:
-        self._owner.screen.toggle_details()
-
-    async def edit_file(self, path: str) -> bool:
-        return await self._owner.screen.edit_file(path)
+    async def edit(self, path: str) -> bool:
+        return await self.screen.edit_file(path)
 
     def leave(self, chat_exit: ChatExit) -> None:
         self._owner.on_leave(self, chat_exit)
@@ -115,7 +97,7 @@ class LiveSessions:
     """All open sessions, in the order in which they were opened."""
 
     def __init__(
-        self, screen: LiveScreen, themes: list[str], on_leave: Callable[[LiveSession, ChatExit], None]
+        self, screen: "ChatScreen", themes: list[str], on_leave: Callable[[LiveSession, ChatExit], None]
     ) -> None:
         self.screen = screen
         self.themes = themes

@@ -10,27 +10,14 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from ostler.rendering.style import Styler
+from ostler.rendering.style import SCREEN_CODES, Styler
 from ostler.text.width import width
 
 PAINT = Styler(True, "screen")
 _CODE = re.compile(r"\x1b\[([\d;]*)m")
 TAB = "    "
-# The codes of `Styler` with the theme `screen`, and the style that each names.
-CODE_NAMES = {
-    "1": "bold",
-    "2": "dim",
-    "3": "italic",
-    "4": "underline",
-    "9": "strike",
-    "31": "red",
-    "32": "green",
-    "33": "yellow",
-    "34": "blue",
-    "35": "magenta",
-    "36": "cyan",
-}
-DIFF_NAMES = {"22;32": "added_line", "22;31": "removed_line", "22;1;32": "added", "22;1;31": "removed"}
+STYLE_NAMES = {code: name for name, code in SCREEN_CODES.items()}
+DIFF_STYLES = ("added_line", "removed_line", "added", "removed")
 
 
 class StripMaker:
@@ -42,7 +29,8 @@ class StripMaker:
         self._palette = palette
         self._styles: dict[str, Style] = {"0": base, "": base}
         self._fills: dict[Style, Style] = {}  # styles of changed lines, and the style of the rest of their row
-        for code, name in DIFF_NAMES.items():
+        for name in DIFF_STYLES:
+            code = SCREEN_CODES[name]
             self._styles[code] = self.style(name)
             self._fills[self._styles[code]] = self.style("added_line" if "32" in code else "removed_line")
 
@@ -79,7 +67,7 @@ class StripMaker:
         if style is None:
             style = self.base
             for part in code.split(";"):
-                style += self._palette.get(CODE_NAMES.get(part, ""), Style())
+                style += self._palette.get(STYLE_NAMES.get(part, ""), Style())
             self._styles[code] = style
         return style
 

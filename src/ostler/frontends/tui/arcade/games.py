@@ -2,45 +2,51 @@
 
 import random
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal
 
 Move = Literal["", "left", "right", "up", "down", "fire"]
 
 
-class Game(Protocol):
+class Game:
     """A game on a field of characters."""
-
-    score: int
-
-    def resize(self, columns: int, rows: int) -> None:
-        """Start again on a field of this size, if the size is new."""
-
-    def step(self, move: Move) -> None:
-        """Compute the next picture."""
-
-    def hint(self) -> Move:
-        """Return a good move, for the game that plays by itself."""
-
-    def rows(self) -> list[str]: ...
-
-
-class Invaders:
-    """Invaders come down; the ship shoots them. When they arrive, the game starts again."""
 
     def __init__(self) -> None:
         self.score = 0
         self._columns = self._rows = 0
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Start again on a field of this size, if the size is new."""
+        if (columns, rows) != (self._columns, self._rows):
+            self._columns, self._rows = max(columns, 12), max(rows, 6)
+            self._restart()
+
+    def step(self, move: Move) -> None:
+        """Compute the next picture."""
+        raise NotImplementedError
+
+    def hint(self) -> Move:
+        """Return a good move, for the game that plays by itself."""
+        raise NotImplementedError
+
+    def rows(self) -> list[str]:
+        """Return the picture."""
+        raise NotImplementedError
+
+    def _restart(self) -> None:
+        raise NotImplementedError
+
+
+class Invaders(Game):
+    """Invaders come down; the ship shoots them. When they arrive, the game starts again."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._aliens: set[tuple[int, int]] = set()
         self._shots: set[tuple[int, int]] = set()
         self._bombs: set[tuple[int, int]] = set()
         self._ship = self._tick = 0
         self._direction = 1
         self._random = random.Random(7)
-
-    def resize(self, columns: int, rows: int) -> None:
-        if (columns, rows) != (self._columns, self._rows):
-            self._columns, self._rows = max(columns, 12), max(rows, 6)
-            self._restart()
 
     def _restart(self) -> None:
         last, lines = self._columns - 6, max(min(self._rows // 3, 4), 1)
@@ -103,21 +109,18 @@ class Invaders:
         return ["".join(row) for row in field]
 
 
-class Pong:
+class Pong(Game):
     """A ball between two paddles; the user has the left one."""
 
     def __init__(self) -> None:
-        self.score = 0
-        self._columns = self._rows = 0
+        super().__init__()
         self._ball = (0.0, 0.0)
         self._speed = (1.0, 0.5)
         self._left = self._right = 0
 
-    def resize(self, columns: int, rows: int) -> None:
-        if (columns, rows) != (self._columns, self._rows):
-            self._columns, self._rows = max(columns, 12), max(rows, 6)
-            self._left = self._right = self._rows // 2 - 1
-            self._serve(1.0)
+    def _restart(self) -> None:
+        self._left = self._right = self._rows // 2 - 1
+        self._serve(1.0)
 
     def _serve(self, direction: float) -> None:
         self._ball, self._speed = (self._columns / 2, self._rows / 2), (direction, 0.5 if self.score % 2 else -0.5)
@@ -162,13 +165,10 @@ class Pong:
         for offset in range(self._size):
             field[min(self._left + offset, self._rows - 1)][0] = "┃"
             field[min(self._right + offset, self._rows - 1)][-1] = "┃"
-        x, y = (min(max(round(value), 0), limit) for value, limit in zip(self._ball, self._limits, strict=True))
+        limits = (self._columns - 1, self._rows - 1)
+        x, y = (min(max(round(value), 0), limit) for value, limit in zip(self._ball, limits, strict=True))
         field[y][x] = "●"
         return ["".join(row) for row in field]
-
-    @property
-    def _limits(self) -> tuple[int, int]:
-        return self._columns - 1, self._rows - 1
 
 
 GAMES: dict[str, Callable[[], Game]] = {"invaders": Invaders, "pong": Pong}

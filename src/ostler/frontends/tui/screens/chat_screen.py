@@ -137,12 +137,6 @@ class ChatScreen(Screen[None]):
         """Switch to a theme; without a name, let the user choose one."""
         self._switcher.set_theme(name)
 
-    def use_theme(self) -> None:
-        """Take the colours of the app's theme."""
-        self.view.use_theme()
-        for widget in (*self.query(TextRows), *self.query(StatusCards)):
-            widget.use_theme()
-
     # -- the session ---------------------------------------------------------------------------------------------
 
     @property
@@ -278,11 +272,11 @@ class ChatScreen(Screen[None]):
     async def on_prompt_field_chord_pressed(self, event: PromptField.ChordPressed) -> None:
         await self.action_do(event.action)
 
-    def _do_editor(self) -> None:
+    def _edit_text(self) -> None:
         start_work(self, self._edit_draft, "editor", exclusive=True)
 
     async def _edit_draft(self) -> None:
-        from ostler.interaction.draft_file import edit_text
+        from ostler.interaction.external_editor import edit_text
 
         try:
             self.prompt.put_text(await edit_text(self.prompt.full_text, self.edit_file))
@@ -322,19 +316,15 @@ class ChatScreen(Screen[None]):
         if name in TEXT_ACTIONS and self.focused is self.prompt:
             self.prompt.call_later(self._perform, name)
         else:
-            await self._perform(name)
+            self._perform(name)
 
-    async def _perform(self, name: str) -> None:
-        if simple := self._view_actions().get(name):
-            simple()
-        elif name in SWITCHES:
-            start_work(self, self._switch_actions()[name], "switch", exclusive=True)  # some lists take long
-        elif handler := getattr(self, f"_do_{name}", None):
-            result = handler()
-            if result is not None:
-                await result
+    def _perform(self, name: str) -> None:
+        if switch := self._switch_actions().get(name):
+            start_work(self, switch, "switch", exclusive=True)  # some lists take long
+        elif action := self._actions().get(name):
+            action()
 
-    def _view_actions(self) -> dict[str, Callable[[], None]]:
+    def _actions(self) -> dict[str, Callable[[], None]]:
         view = self.view
         return {
             "page_up": partial(view.page, -1),
@@ -363,6 +353,14 @@ class ChatScreen(Screen[None]):
             "history": self._switcher.choose_prompt,
             "sessions": self._switcher.show_overview,
             "palette": self._switcher.show_palette,
+            "editor": self._edit_text,
+            "interrupt": self._interrupt,
+            "withdraw": self._withdraw,
+            "leave": self._leave,
+            "next_mode": self._next_mode,
+            "suspend": self.app.action_suspend_process,
+            "panel": self._toggle_panel,
+            "mouse": self._toggle_mouse,
         }
 
     def _switch_actions(self) -> dict[str, Work]:
@@ -398,7 +396,7 @@ class ChatScreen(Screen[None]):
         self.view.details = model.details
         self.show_note(f"tool calls are now shown {'in full' if model.details else 'shortened'}")
 
-    def _do_interrupt(self) -> None:
+    def _interrupt(self) -> None:
         if self.prompt.text:
             self.prompt.clear_text()
         elif self.controller:
@@ -406,29 +404,26 @@ class ChatScreen(Screen[None]):
         else:
             self.owner.leave(ChatExit(130))
 
-    def _do_withdraw(self) -> None:
+    def _withdraw(self) -> None:
         text = self.controller.turns.withdraw_last() if self.controller else ""
         if text:
             self.prompt.restore_draft(text)
         else:
             self.show_note("nothing is queued")
 
-    def _do_leave(self) -> None:
+    def _leave(self) -> None:
         if self.prompt.text:
             self.prompt.action_delete_right()
         else:
             self.owner.leave(ChatExit(0))
 
-    def _do_next_mode(self) -> None:
+    def _next_mode(self) -> None:
         if self.menu.is_open:
             self.menu.move(-1)
         elif self.controller:
             start_work(self, self.controller.next_mode, "mode")
 
-    def _do_suspend(self) -> None:
-        self.app.action_suspend_process()
-
-    def _do_panel(self) -> None:
+    def _toggle_panel(self) -> None:
         side = self.query_one("#side")
         side.display = not side.display
         self._place_panel()
@@ -442,9 +437,6 @@ class ChatScreen(Screen[None]):
     def on_search_field_closed(self) -> None:
         self.prompt.focus()
 
-    def _do_mouse(self) -> None:
+    def _toggle_mouse(self) -> None:
         self.owner.set_mouse(not self.owner.has_mouse)
         self.show_note("mouse on" if self.owner.has_mouse else "mouse off: select text with the terminal")
-
-
-SWITCHES = ("project", "backend", "agent", "model", "profile")

@@ -89,11 +89,6 @@ class ChoiceScreen(Dialog[str]):
     def on_choice_rows_selected(self, event: ChoiceRows.Selected) -> None:
         self._on_select(event.value)
 
-    def use_theme(self) -> None:
-        """Take the colours of the app's theme."""
-        for widget in (*self.query(TextRows), *self.query(ChoiceRows)):
-            widget.use_theme()
-
     def on_choice_rows_chosen(self, event: ChoiceRows.Chosen) -> None:
         self.dismiss(event.value)
 

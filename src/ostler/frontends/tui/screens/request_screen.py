@@ -23,8 +23,7 @@ from ostler.interaction.answer_keys import AnswerKeyFilter
 from ostler.interaction.answer_menu import AnswerMenu
 from ostler.interaction.approval_form import ApprovalForm
 from ostler.interaction.question_form import QuestionForm
-from ostler.rendering.asks import render_ask
-from ostler.rendering.forms import render_field, render_hunk, render_question
+from ostler.rendering.asks import render_ask, render_field, render_hunk, render_question
 from ostler.rendering.measure import count_columns
 from ostler.rendering.wrapping import wrap
 from ostler.text.width import width
@@ -89,7 +88,9 @@ class RequestScreen(Dialog[None]):
         self._is_ready = False
         self._rows: list[tuple[str, str]] = []  # the rows of the answers, each with its key
         self.keys = AnswerKeyFilter(
-            self._answer, self._add_to_draft, lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call)
+            controller.answer,
+            self._add_to_draft,
+            lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call),
         )
 
     def compose(self) -> ComposeResult:
@@ -232,9 +233,11 @@ class RequestScreen(Dialog[None]):
             return [*render_question(form.question, PAINT), *field]
         if form.hunks:
             return render_hunk(form.hunks.current, form.hunks.last_choice, PAINT)
-        columns = self.size.width - 6
-        two_columns = self.size.width >= WIDE_COLUMNS if self._two_columns is None else self._two_columns
-        return render_ask(form.event, PAINT, side_by_side=columns if two_columns else 0)
+        return render_ask(form.event, PAINT, side_by_side=self.size.width - 6 if self._shows_two_columns else 0)
+
+    @property
+    def _shows_two_columns(self) -> bool:
+        return self.size.width >= WIDE_COLUMNS if self._two_columns is None else self._two_columns
 
     def _rows_of(self, answers: Iterable[tuple[str, str]], menu: AnswerMenu) -> list[tuple[str, str]]:
         return [row for key, label in answers for row in self._answer_rows(key, label, menu)]
@@ -268,9 +271,6 @@ class RequestScreen(Dialog[None]):
         self.query_one("#feedback", TextRows).show([_join_fitting(filter(None, parts), columns)])
 
     # -- answers -------------------------------------------------------------------------------------------------
-
-    def _answer(self, key: str) -> None:
-        self._controller.answer(key)
 
     def _add_to_draft(self, text: str) -> None:
         self._draft += text
@@ -344,8 +344,7 @@ class RequestScreen(Dialog[None]):
     def _toggle_columns(self) -> None:
         first = self._controller.requests.first
         if first and isinstance(first[1], ApprovalForm):
-            now = self.size.width >= WIDE_COLUMNS if self._two_columns is None else self._two_columns
-            self._two_columns = not now
+            self._two_columns = not self._shows_two_columns
             self._show_form(first[1], first[1].menu(), is_new=False)
 
     def on_paste(self, event: events.Paste) -> None:
@@ -366,7 +365,7 @@ class RequestScreen(Dialog[None]):
             self._show_feedback()
             return
         self.keys.discard_key()
-        self._answer(key)
+        self._controller.answer(key)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

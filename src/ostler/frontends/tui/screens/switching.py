@@ -8,7 +8,6 @@ from ostler.core.errors import OstlerError
 from ostler.frontends.tui.keys import ACTIONS, GROUPS
 from ostler.frontends.tui.screens.choice_screen import ChoiceScreen
 from ostler.frontends.tui.screens.overview_screen import OverviewChoice, OverviewScreen
-from ostler.frontends.tui.slash_commands import slash_commands
 from ostler.frontends.tui.themes import find_theme, own_themes
 from ostler.frontends.tui.widgets.choice_rows import Choice
 from ostler.frontends.tui.workers import start_work
@@ -90,7 +89,7 @@ class Switcher:
         controller = self._app.chat.controller
         if controller:
             line = f"{OPTION_COMMANDS[option_id]} {value}"
-            start_work(self._app, partial(controller.run_command, line), "submit")
+            start_work(self._app, partial(controller.submit, line), "submit")
 
     def choose_prompt(self) -> None:
         """Choose an earlier prompt to edit and send again."""
@@ -121,14 +120,13 @@ class Switcher:
 
     def _show_theme(self, name: str) -> None:
         self._app.theme = name
-        self._app.call_after_refresh(self._app.chat.use_theme)
-        if isinstance(self._app.screen, ChoiceScreen):
-            self._app.call_after_refresh(self._app.screen.use_theme)
 
     # -- the command palette -------------------------------------------------------------------------------------
 
     def show_palette(self) -> None:
         """Show all actions of keys and all slash commands, and run the chosen one."""
+        from ostler.interaction.builtin_commands import COMMANDS  # after the first frame
+
         keys = self._app.chat.keys
         actions = [
             Choice(f"key:{action.name}", action.title, key=keys.label(action.name), group=GROUPS[group])
@@ -136,9 +134,7 @@ class Switcher:
             for action in ACTIONS
             if action.group == group and action.name not in ("palette", "newline")
         ]
-        commands = [
-            Choice(f"/{name}", c.usage, c.description, group="COMMANDS") for name, c in slash_commands().items()
-        ]
+        commands = [Choice(f"/{name}", c.usage, c.description, group="COMMANDS") for name, c in COMMANDS.items()]
         first = [action for action in actions if action.group == GROUPS["general"]]
         rest = [action for action in actions if action.group != GROUPS["general"]]
         self._app.push_screen(ChoiceScreen("Commands and actions", [*first, *commands, *rest]), self._run_chosen)
@@ -150,11 +146,13 @@ class Switcher:
         if value.startswith("key:"):
             await chat.action_do(value.removeprefix("key:"))
             return
-        command = slash_commands()[value.removeprefix("/")]
+        from ostler.interaction.builtin_commands import COMMANDS
+
+        command = COMMANDS[value.removeprefix("/")]
         if command.hint and not command.hint.startswith("["):
             chat.prompt.put_text(f"{value} ")
         elif chat.controller:
-            start_work(chat, partial(chat.controller.run_command, value), "submit")
+            start_work(chat, partial(chat.controller.submit, value), "submit")
 
     def _choose(
         self,

@@ -68,11 +68,6 @@ class TranscriptModel:
         self.entries = stored_entries(records, end)
         self._reset_open()
 
-    def clear(self) -> None:
-        self.entries = []
-        self._records = None
-        self._reset_open()
-
     def apply(self, envelope: Envelope) -> None:
         """Show a new event."""
         event = envelope.event
@@ -106,15 +101,11 @@ class TranscriptModel:
         self.entries.append(TranscriptEntry("prompt", [PromptBlock("typed", True, text)]))
         self._on_change()
 
-    def advance(self, *, everything: bool = False) -> bool:
+    def advance(self) -> bool:
         """Show the next part of the text that waits. Return whether more waits."""
         for entry in tuple(self._behind):
-            if entry.live is None or not entry.live.advance(everything=everything) or not entry.live.is_behind:
+            if entry.live is None or not entry.live.advance() or not entry.live.is_behind:
                 self._behind.discard(entry)
-        return bool(self._behind)
-
-    @property
-    def is_behind(self) -> bool:
         return bool(self._behind)
 
     @property

@@ -5,33 +5,26 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
-from ostler.frontends.tui.palettes import palette_of
-from ostler.frontends.tui.strips import StripMaker
 from ostler.frontends.tui.transcript.model import TranscriptModel
 from ostler.frontends.tui.transcript.search import highlight
 from ostler.frontends.tui.transcript.selection import Mark, TextSelection
 from ostler.frontends.tui.transcript.viewport import Viewport, VisibleRow
+from ostler.frontends.tui.widgets.themed import ScrolledWidget
 from ostler.rendering.measure import count_columns
 
-WHEEL_ROWS = 3
 THUMB_ROWS = 3
 
 
-class TranscriptView(Widget):
+class TranscriptView(ScrolledWidget):
     """Shows a `TranscriptModel`. Frames are limited, so that fast streams do not slow down typing."""
 
     DEFAULT_CSS = "TranscriptView { width: 1fr; height: 1fr; background: $background; color: $foreground; }"
     ALLOW_SELECT: ClassVar[bool] = False
-
-    class Scrolled(Message):
-        """The visible part moved."""
 
     class Clicked(Message):
         """An entry was clicked."""
@@ -49,7 +42,7 @@ class TranscriptView(Widget):
 
     def __init__(self, frames_per_second: float = 30.0) -> None:
         super().__init__(id="transcript")
-        self.model = TranscriptModel(StripMaker(Style(), {}), self._on_model_change)
+        self.model = TranscriptModel(self._maker, self._on_model_change)
         self.details = False  # whether new models show calls in full
         self.viewport = Viewport(self.model)
         self.query_text = ""  # text to highlight
@@ -115,14 +108,9 @@ class TranscriptView(Widget):
         name = "thumb" if start <= y < start + THUMB_ROWS else "track"
         return Segment("▐" if name == "thumb" else " ", self._maker.style(name))
 
-    @property
-    def _maker(self) -> StripMaker:
-        return self.model._maker
-
     def use_theme(self) -> None:
-        """Take the colours of the app's theme."""
-        base, palette = palette_of(self)
-        self.model.set_maker(StripMaker(base, palette))
+        super().use_theme()
+        self.model.set_maker(self._maker)
         self.update_rows(force=True)
 
     def new_model(self) -> TranscriptModel:
@@ -182,16 +170,12 @@ class TranscriptView(Widget):
         self._selection = None  # its rows are wrapped differently
         self.update_rows(force=True)
 
-    def on_mount(self) -> None:
-        self.use_theme()
-
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return container.width
 
     # -- moving --------------------------------------------------------------------------------------------------
 
     def scroll_rows(self, count: int) -> None:
-        """Scroll by rows: down if positive."""
         self.viewport.scroll(count)
         self.update_rows()
         self._repaint_bar()
@@ -215,7 +199,6 @@ class TranscriptView(Widget):
     def _repaint_bar(self) -> None:
         """Draw the scroll bar again; it is in the last column."""
         self.refresh(Region(self.size.width - 1, 0, 1, self.size.height))
-        self.post_message(self.Scrolled())
 
     def select(self, direction: int) -> None:
         """Select the next (1) or previous (-1) entry that has rows."""
@@ -246,14 +229,6 @@ class TranscriptView(Widget):
             index = next(calls, None)
         if index is not None:
             self.model.toggle_fold(index)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        event.stop()
-        self.scroll_rows(-WHEEL_ROWS)
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        event.stop()
-        self.scroll_rows(WHEEL_ROWS)
 
     # -- selecting -----------------------------------------------------------------------------------------------
 
@@ -291,11 +266,6 @@ class TranscriptView(Widget):
         offset = event.y - self._first_line
         if 0 <= offset < len(self._visible):
             self.post_message(self.Clicked(self._visible[offset].entry))
-
-    @property
-    def visible_text(self) -> str:
-        """The visible rows as text, for tests and the screen reader."""
-        return "\n".join(row.strip.text.rstrip() for row in self._visible)
 
 
 def _lines(rows: list[VisibleRow], first: int) -> dict[int, Strip]:

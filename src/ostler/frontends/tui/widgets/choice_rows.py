@@ -1,17 +1,15 @@
 """The rows of a list to choose from: items, in groups if they have any, one of them selected."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import msgspec
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
-from ostler.frontends.tui.palettes import palette_of
-from ostler.frontends.tui.strips import StripMaker
+from ostler.frontends.tui.widgets.themed import ScrolledWidget
 from ostler.text.width import clip, width
 
 MIN_LABEL = 20
@@ -33,8 +31,10 @@ class Choice(msgspec.Struct, frozen=True):
     group: str = ""
 
 
-class ChoiceRows(Widget):
+class ChoiceRows(ScrolledWidget):
     """The items that match; one is selected."""
+
+    WHEEL_ROWS: ClassVar[int] = 1
 
     class Chosen(Message):
         def __init__(self, value: str) -> None:
@@ -50,27 +50,22 @@ class ChoiceRows(Widget):
 
     def __init__(self) -> None:
         super().__init__(id="choices")
-        self._items: Sequence[Choice] = ()
+        self.items: Sequence[Choice] = ()
         self._lines: list[Choice | str] = []  # the items with the names of their groups
         self._index = self._first = 0
         self._label_columns = 0
-        self._maker = StripMaker(Style(), {})
-
-    @property
-    def items(self) -> Sequence[Choice]:
-        return self._items
 
     @property
     def selected(self) -> Choice | None:
-        return self._items[self._index] if self._items else None
+        return self.items[self._index] if self.items else None
 
     def show(self, items: Sequence[Choice], *, keep_selected: bool = False) -> None:
         """Show other items. With `keep_selected`, an item with the same value stays selected."""
-        if keep_selected and items == self._items:
+        if keep_selected and items == self.items:
             return
         values, chosen = [item.value for item in items], self.selected
         index = values.index(chosen.value) if keep_selected and chosen and chosen.value in values else 0
-        self._items, self._index, self._lines = items, index, with_groups(items)
+        self.items, self._index, self._lines = items, index, with_groups(items)
         self._label_columns = max((width(item.label) for item in items if item.description), default=0)
         self._first = self._first if keep_selected else 0
         self.move(0)
@@ -78,24 +73,20 @@ class ChoiceRows(Widget):
 
     def move(self, step: int) -> None:
         """Select another item, and show it with the name of its group."""
-        if not self._items:
+        if not self.items:
             return
-        self._index = min(max(self._index + step, 0), len(self._items) - 1)
+        self._index = min(max(self._index + step, 0), len(self.items) - 1)
         if step:
-            self.post_message(self.Selected(self._items[self._index].value))
-        line = self._lines.index(self._items[self._index])
+            self.post_message(self.Selected(self.items[self._index].value))
+        line = self._lines.index(self.items[self._index])
         top = line - 1 if line and isinstance(self._lines[line - 1], str) else line
         height = max(self.size.height, 1)
         self._first = min(max(self._first, line - height + 1), 0 if top == 1 else top)
         self._first = max(min(self._first, len(self._lines) - height), 0)
         self.refresh()
 
-    def use_theme(self) -> None:
-        self._maker = StripMaker(*palette_of(self))
-        self.refresh()
-
-    def on_mount(self) -> None:
-        self.use_theme()
+    def scroll_rows(self, count: int) -> None:
+        self.move(count)
 
     def on_resize(self) -> None:
         self.move(0)
@@ -134,14 +125,6 @@ class ChoiceRows(Widget):
         line = self._lines[number] if number < len(self._lines) else ""
         if isinstance(line, Choice):
             self.post_message(self.Chosen(line.value))
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        event.stop()
-        self.move(-1)
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        event.stop()
-        self.move(1)
 
 
 def matching(items: Sequence[Choice], words: Sequence[str]) -> list[Choice]:

@@ -3,23 +3,19 @@
 from collections.abc import Sequence
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
-from ostler.frontends.tui.palettes import palette_of
-from ostler.frontends.tui.strips import StripMaker
+from ostler.frontends.tui.widgets.themed import ScrolledWidget
 from ostler.rendering.measure import plain_text
 from ostler.rendering.wrapping import wrap
 from ostler.text.width import width
 
-WHEEL_ROWS = 3
 HANGING_COLUMNS = 2
 
 
-class ScrollRows(Widget):
+class ScrollRows(ScrolledWidget):
     """Shows sanitised lines with the styles of `Styler`, folded to its width."""
 
     class Changed(Message):
@@ -33,11 +29,6 @@ class ScrollRows(Widget):
         self._strips: list[Strip] = []
         self._top = 0
         self._is_at_end = False  # the end stays visible if the height changes
-        self._maker = StripMaker(Style(), {})
-
-    @property
-    def text(self) -> str:
-        return "\n".join(strip.text.rstrip() for strip in self._strips)
 
     @property
     def row_count(self) -> int:
@@ -82,11 +73,8 @@ class ScrollRows(Widget):
         self.post_message(self.Changed())
 
     def use_theme(self) -> None:
-        self._maker = StripMaker(*palette_of(self))
+        super().use_theme()
         self._wrap()
-
-    def on_mount(self) -> None:
-        self.use_theme()
 
     def on_resize(self, event: events.Resize) -> None:
         self._wrap()
@@ -106,14 +94,6 @@ class ScrollRows(Widget):
         start = round(self._top / (count - height) * (height - size))
         name = "thumb" if start <= y < start + size else "track"
         return Segment("▐" if name == "thumb" else " ", self._maker.style(name))
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        event.stop()
-        self.scroll_rows(-WHEEL_ROWS)
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        event.stop()
-        self.scroll_rows(WHEEL_ROWS)
 
 
 def _wrap_words(line: str, columns: int) -> list[str]:

@@ -4,12 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 from rich.segment import Segment
-from rich.style import Style
 from textual.strip import Strip
-from textual.widget import Widget
 
-from ostler.frontends.tui.palettes import palette_of
-from ostler.frontends.tui.strips import StripMaker
+from ostler.frontends.tui.widgets.themed import ThemedWidget
 from ostler.text.width import clip, width
 
 GAP = 2
@@ -31,25 +28,17 @@ class StatusCard(msgspec.Struct, frozen=True):
     min_columns: int = 0
 
 
-class StatusCards(Widget):
+class StatusCards(ThemedWidget):
     """Shows cards side by side, as many as fit; the most important ones are first."""
 
     def __init__(self) -> None:
         super().__init__(id="cards")
         self._cards: Sequence[StatusCard] = ()
-        self._maker = StripMaker(Style(), {})
 
     def show(self, cards: Sequence[StatusCard]) -> None:
         if cards != self._cards:
             self._cards = cards
             self.refresh()
-
-    def use_theme(self) -> None:
-        self._maker = StripMaker(*palette_of(self))
-        self.refresh()
-
-    def on_mount(self) -> None:
-        self.use_theme()
 
     def render_line(self, y: int) -> Strip:
         columns = self.size.width

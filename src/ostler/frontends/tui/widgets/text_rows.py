@@ -3,48 +3,33 @@
 from collections.abc import Sequence
 
 from rich.segment import Segment
-from rich.style import Style
 from textual.strip import Strip
-from textual.widget import Widget
 
-from ostler.frontends.tui.palettes import palette_of
-from ostler.frontends.tui.strips import StripMaker
+from ostler.frontends.tui.widgets.themed import ThemedWidget
 
 
-class TextRows(Widget):
+class TextRows(ThemedWidget):
     """Shows sanitised lines with the styles of `Styler`. Lines that do not fit end with `…`."""
 
     def __init__(self, *, id: str, keep_last: bool = False, margin: int = 0) -> None:
         """`keep_last` shows the last lines if there are too many; `margin` is the number of columns at the left."""
         super().__init__(id=id)
-        self._lines: Sequence[str] = ()
+        self.lines: Sequence[str] = ()
         self._keep_last = keep_last
         self.margin_columns = margin
-        self._maker = StripMaker(Style(), {})
-
-    @property
-    def lines(self) -> Sequence[str]:
-        return self._lines
 
     def show(self, lines: Sequence[str]) -> None:
         lines = tuple(lines)
-        if lines != self._lines:
-            self._lines = lines
+        if lines != self.lines:
+            self.lines = lines
             self.refresh()
-
-    def use_theme(self) -> None:
-        self._maker = StripMaker(*palette_of(self))
-        self.refresh()
-
-    def on_mount(self) -> None:
-        self.use_theme()
 
     def render_line(self, y: int) -> Strip:
         columns = self.size.width
-        skipped = max(len(self._lines) - self.size.height, 0) if self._keep_last else 0
-        if y + skipped >= len(self._lines):
+        skipped = max(len(self.lines) - self.size.height, 0) if self._keep_last else 0
+        if y + skipped >= len(self.lines):
             return Strip.blank(columns, self._maker.base)
-        strip = self._maker.make(" " * self.margin_columns + self._lines[y + skipped], 0)[0]
+        strip = self._maker.make(" " * self.margin_columns + self.lines[y + skipped], 0)[0]
         if strip.cell_length > columns:
             strip = Strip([*strip.crop(0, columns - 1), Segment("…", self._maker.base)])
         return strip.adjust_cell_length(columns, self._maker.base)
