@@ -1,7 +1,6 @@
 """Runs a slash command by name: a built-in one, a custom one, or a suggestion for a mistyped one."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
 
 from ostler.core.errors import UsageError
 from ostler.core.events import Envelope
@@ -38,7 +37,6 @@ INPUT_HELP = (
     "@agent:name selects the agent for this and later prompts"
 )
 
-Handler = Callable[[str], Awaitable[SlashCommandResult]]
 EXTERNAL_TITLE = "  custom commands, and commands of the backend and of MCP servers:"
 
 
@@ -53,8 +51,8 @@ class CommandDispatcher:
         self._new_id = new_id
         self.usage = UsageTracker()
         self.timeline = Timeline()
-        self.sessions = SessionCommands(session, services, self.timeline)
-        self.info = InfoCommands(session, services, self.usage)
+        self.sessions: SessionCommands = SessionCommands(session, services, self.timeline)
+        self.info: InfoCommands = InfoCommands(session, services, self.usage)
 
     def on_event(self, envelope: Envelope) -> None:
         self.usage.on_event(envelope.event)
@@ -66,17 +64,11 @@ class CommandDispatcher:
         if command := COMMANDS.get(ALIASES.get(name, name)):
             if rest and not command.hint:
                 raise UsageError(f"/{name} takes no arguments", hint=f"run /{name} alone")
-            return await self.handler(ALIASES.get(name, name))(rest)
+            return await command.handler(self)(rest)
         if self.is_prompt(name):
             return StartTurn(Prompt(self._new_id(), (TextContent(f"/{name} {rest}".rstrip()),)))
         built = await self._services.expand(name, rest, self._session.call, self._source())
         return StartTurn(built.prompt, tuple(built.notices)) if built else show_lines(await self._unknown_message(name))
-
-    def handler(self, name: str) -> Handler:
-        """Return the function that runs a built-in command: the method of this name, here or in one of the groups."""
-        method = name.replace("-", "_")
-        group = next(group for group in (self.info, self.sessions, self) if hasattr(group, method))
-        return cast(Handler, getattr(group, method))
 
     def is_prompt(self, name: str) -> bool:
         """Return whether a command becomes a prompt as it was typed, because the backend expands it itself."""
