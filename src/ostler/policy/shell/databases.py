@@ -36,8 +36,7 @@ def _sql_client(call: CommandCall) -> str:
     if any(not arg.text.strip(UNKNOWN_TEXT + " ") for arg in statements):
         return _UNKNOWN_SQL
     texts = [*call.arg_texts(), call.stdin.text if call.stdin.kind == "text" else ""]
-    for pager in options.values("pager"):
-        call.evaluate_text(pager.text, NO_STDIN)
+    call.evaluate_texts(options.values("pager"), NO_STDIN)
     if any(sql.has_client_command(text) for text in texts):
         return "the database client runs a program or writes a file"
     if any(sql.changes_data(text) for text in texts):

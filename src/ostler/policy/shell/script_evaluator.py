@@ -36,7 +36,7 @@ class ScriptEvaluator(CommandEvaluator):
         self,
         exists: Callable[[str], bool],
         classify: CommandHandler,
-        read_script: Callable[[str], str | None] | None = None,
+        read_script: Callable[[str], str | None],
     ) -> None:
         super().__init__(exists, classify, read_script)
         self._later_nodes: list[tuple[ShellNode, ShellState, frozenset[str]]] = []

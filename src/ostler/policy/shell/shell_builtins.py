@@ -251,8 +251,7 @@ def _declaration_reason(call: CommandCall, arg: ExpandedWord, options: ParsedOpt
 
 def _read(call: CommandCall) -> str:
     options = parse_options(call.args, "dnOsuCc" if call.name in {"mapfile", "readarray"} else "adinNptu")
-    for callback in options.values("C"):
-        call.evaluate_text(callback.text)
+    call.evaluate_texts(options.values("C"))
     for arg in [*options.operands, *(options.values("a"))]:
         call.evaluator.check_array_index(arg.text)
         name = arg.text.partition("[")[0]
@@ -305,8 +304,7 @@ def _evaluating_builtin(call: CommandCall) -> str:
 
 def _completion(call: CommandCall) -> str:
     options = parse_options(call.args, "ACFGWXPSo")
-    for command in options.values("C"):
-        call.evaluate_text(command.text)
+    call.evaluate_texts(options.values("C"))
     for words in options.values("W"):
         if words.tainted or "$(" in words.text or "`" in words.text:
             call.evaluate_text(f': "{words.text}"')
