@@ -9,10 +9,10 @@ import os
 import re
 from collections.abc import Iterable
 
-from ostler.policy.danger_tables import split_names
 from ostler.policy.shell import expansion
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT
 from ostler.policy.shell.numeric_output import prints_only_numbers
+from ostler.policy.shell.program_table import group
 from ostler.policy.shell.shell_state import ShellState, ShellValue
 from ostler.policy.shell.syntax_tree import (
     ArithmeticPart,
@@ -33,16 +33,6 @@ _IDENTIFIER = re.compile(r"(?<!\w)[A-Za-z_]\w*")
 _LETTER = re.compile(r"[^\W\d]")
 _EXPANDED_AGAIN = re.compile(r"[$`\\]")
 _DEFAULT_OPERATORS = frozenset({":-", "-", ":=", "=", ":+", "+", ":?", "?"})
-# set by the shell itself, from input, arguments or file names
-_SET_BY_SHELL = frozenset(
-    split_names(
-        "_ REPLY MAPFILE OPTARG BASH_REMATCH BASH_COMMAND BASH_ARGV BASH_ARGV0 BASH_SOURCE FUNCNAME"
-        " BASH_EXECUTION_STRING DIRSTACK PWD OLDPWD READLINE_LINE COMP_LINE COMP_WORDS COPROC BASH_ALIASES BASH_CMDS"
-    )
-)
-_TEXT_OF_SHELL = frozenset(
-    split_names("HOSTNAME HOSTTYPE OSTYPE MACHTYPE SHELLOPTS BASHOPTS BASH BASH_VERSION IFS PS4")
-)
 
 
 def is_safe_expression(parts: Iterable[WordPart], shell: ShellState) -> bool:
@@ -170,7 +160,7 @@ def _is_tainted_parameter(name: str, shell: ShellState) -> bool:
 
 
 def _is_tainted_variable(name: str, shell: ShellState) -> bool:
-    if name in shell.tainted or (name in _SET_BY_SHELL and name != "PWD"):
+    if name in shell.tainted or (name in group("set-by-shell") and name != "PWD"):
         return True
     return ANY_VARIABLE in shell.tainted and name not in shell.variables
 
@@ -178,7 +168,7 @@ def _is_tainted_variable(name: str, shell: ShellState) -> bool:
 def _is_safe_variable(name: str, shell: ShellState, seen: frozenset[str]) -> bool:
     if name in shell.numbers or name in seen:
         return True
-    if _is_tainted_variable(name, shell) or name in _SET_BY_SHELL:
+    if _is_tainted_variable(name, shell) or name in group("set-by-shell"):
         return False
     return all(
         _is_safe_value(text, name, shell, seen | {name}) for value in _values(name, shell) for text in _texts(value)
@@ -187,7 +177,7 @@ def _is_safe_variable(name: str, shell: ShellState, seen: frozenset[str]) -> boo
 
 def _is_safe_value(text: str, name: str, shell: ShellState, seen: frozenset[str]) -> bool:
     if text == UNKNOWN_TEXT and not shell.variables.get(name):  # unset, or from the environment
-        return not shell.tainted or not (name in os.environ or name in _TEXT_OF_SHELL)
+        return not shell.tainted or not (name in os.environ or name in group("texts-of-shell"))
     if UNKNOWN_TEXT in text:
         return not shell.tainted
     if not _PLAIN_VALUE.fullmatch(text) or len(seen) > 8:
