@@ -1,7 +1,14 @@
-"""A regular expression that is compiled on first use, so that start-up stays fast."""
+"""Regular expressions that are compiled on first use, so that start-up stays fast."""
 
 import re
+from functools import cache
 from typing import Any, AnyStr, cast
+
+
+@cache
+def regex(source: str) -> re.Pattern[str]:
+    """Return the compiled expression; each one is compiled once."""
+    return re.compile(source)
 
 
 def lazy_regex(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:

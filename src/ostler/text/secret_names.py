@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Literal
 
+from ostler.text.lazy_regex import regex
 from ostler.text.secret_words import HARMLESS_KEYS, HARMLESS_PASSES, HARMLESS_TOKENS, QUALIFIERS, SOFT_NAMES
 
 # password: nearly any value is secret · secret: any value that is not clearly something else
@@ -38,14 +39,9 @@ _DEFAULTS = frozenset(key.replace("_", "") for key in DEFAULT_KEYS)
 _STEMS = ("key", "pass", "cookie", "cred", "salt", "jwt", "sess")
 
 
-@cache
-def _word_pattern() -> re.Pattern[str]:
-    return re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-
-
 def split_words(name: str) -> list[str]:
     """Split a name (snake_case, camelCase, kebab-case or dotted) into lowercase words."""
-    return [word.lower() for word in _word_pattern().findall(name)]
+    return [word.lower() for word in regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+").findall(name)]
 
 
 class SecretNames:

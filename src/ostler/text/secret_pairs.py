@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
+from ostler.text.lazy_regex import regex
 from ostler.text.plain_view import Span
 from ostler.text.secret_names import Grade, SecretNames
 from ostler.text.secret_separated import TAG, find_separated
@@ -24,11 +24,6 @@ _GREP_PREFIX = r"(?:^|\n)(?:[^\s:]{1,200}|[0-9]{1,6}|[^\s:]{1,200}:[0-9]{1,6}(?:
 _MAX_NAME_LENGTH = 100
 
 
-@cache
-def _regex(source: str) -> re.Pattern[str]:
-    return re.compile(source)
-
-
 def find_in_pairs(text: str, names: SecretNames) -> Iterator[Span]:
     """Yield the spans of the values that belong to the names of secrets."""
     done = 0
@@ -38,7 +33,7 @@ def find_in_pairs(text: str, names: SecretNames) -> Iterator[Span]:
         start, done = _name_around(text, hit)
         name, before = text[max(start, done - _MAX_NAME_LENGTH) : done], text[max(start - 60, 0) : start]
         grade = names.grade(name)
-        if grade == "no" and name.lower() in ("key", "phrase") and _regex(_KEY_QUALIFIER).search(before):
+        if grade == "no" and name.lower() in ("key", "phrase") and regex(_KEY_QUALIFIER).search(before):
             grade = "secret"
         if grade != "no":
             spans, done = _value_spans(text, SecretName(name, start, done, before), grade)
@@ -47,9 +42,9 @@ def find_in_pairs(text: str, names: SecretNames) -> Iterator[Span]:
 
 def _name_around(text: str, hit: int) -> Span:
     """Return the span of the whole name around a hit."""
-    back = _regex(r"[\w.\-]*").match(text[max(hit - _MAX_NAME_LENGTH, 0) : hit][::-1])
+    back = regex(r"[\w.\-]*").match(text[max(hit - _MAX_NAME_LENGTH, 0) : hit][::-1])
     start = hit - (back.end() if back else 0)
-    run = _regex(r"[\w.\-]++").match(text, start)
+    run = regex(r"[\w.\-]++").match(text, start)
     return start, run.end() if run else hit + 1
 
 
@@ -64,7 +59,7 @@ def _value_spans(text: str, name: SecretName, grade: Grade) -> tuple[list[Span],
     """Return the spans of the values of one name, and the position up to which the text was scanned."""
     spans: list[Span] = []
     done = name.end
-    sign = _regex(_SIGN).match(text, name.end)
+    sign = regex(_SIGN).match(text, name.end)
     if sign is not None and (local_grade := _contextual_grade(name, sign, grade)) != "no":
         value = SecretValueFinder(text, name, sign, local_grade)
         spans += value.find_spans()
@@ -78,18 +73,18 @@ def _contextual_grade(name: SecretName, match: re.Match[str], grade: Grade) -> G
     """Return the grade of a name in its context, which can lower it."""
     sign = match["sign"]
     if sign == ">":
-        return grade if _regex(TAG).search(name.text_before) else "no"
+        return grade if regex(TAG).search(name.text_before) else "no"
     if name.text_before.endswith(":param "):
         return "no"  # documentation
     if sign == ":" and name.text_before.endswith(":"):
         is_spaced = match.string[match.end("sign") : match.end("sign") + 1].isspace()
-        return grade if is_spaced and _regex(_GREP_PREFIX).search(name.text_before) else "no"  # a longer identifier
+        return grade if is_spaced and regex(_GREP_PREFIX).search(name.text_before) else "no"  # a longer identifier
     if sign in ("==", "===", "!=", "!=="):
         return "soft"
     if sign == ",":
         if not match["close"]:
             return "no"
-        return grade if name.text.startswith("--") or _regex(_SETTER).search(name.text_before) else "soft"
-    if name.text.lower() == "token" and _regex(_PARSER_QUALIFIER).search(name.text_before):
+        return grade if name.text.startswith("--") or regex(_SETTER).search(name.text_before) else "soft"
+    if name.text.lower() == "token" and regex(_PARSER_QUALIFIER).search(name.text_before):
         return "soft"
     return grade

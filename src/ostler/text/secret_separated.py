@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
+from ostler.text.lazy_regex import regex
 from ostler.text.plain_view import Span
 from ostler.text.secret_commands import WORD, matched_word
 from ostler.text.secret_names import Grade, split_words
@@ -44,19 +44,14 @@ _SENTENCE_NAMES = frozenset(
 _ALGORITHM = r"(?i)(?:sha|md|aes|rsa|utf|base|oauth|hs|rs|es|http|v|ed|tls|bcrypt|argon|pbkdf|scrypt)-?[0-9].*"
 
 
-@cache
-def _regex(source: str) -> re.Pattern[str]:
-    return re.compile(source)
-
-
 def find_separated(text: str, name: SecretName, grade: Grade) -> Iterator[Span]:
     """Yield the spans of values that are separated from their name by whitespace or other fields."""
     for pattern in _value_patterns(name):
-        match = _regex(pattern).match(text, name.end)
+        match = regex(pattern).match(text, name.end)
         if match is None:
             continue
         (start, _), value = matched_word(match)
-        scheme = _regex(SCHEME).match(value)
+        scheme = regex(SCHEME).match(value)
         if scheme is not None:
             start, value = start + scheme.end(), value[scheme.end() :]
         if pattern == _SENTENCE:
@@ -72,11 +67,11 @@ def find_separated(text: str, name: SecretName, grade: Grade) -> Iterator[Span]:
 def _value_patterns(name: SecretName) -> Iterator[str]:
     """Yield the patterns for the text after the name that fit its context."""
     lowered = name.text.lower()
-    if name.text.startswith("-") or _regex(_DIRECTIVE).search(name.text_before):
+    if name.text.startswith("-") or regex(_DIRECTIVE).search(name.text_before):
         yield _OPTION
         if name.text.startswith("--") and name.text_before.rpartition("\n")[2].strip() in ("", "-"):
             yield _OPTION_LINE
-    elif _regex(_LOGIN).search(name.text_before):
+    elif regex(_LOGIN).search(name.text_before):
         yield _AFTER_LOGIN
     elif lowered in _LINE_NAMES and not name.text_before.rpartition("\n")[2].strip():
         yield _LINE
@@ -84,9 +79,9 @@ def _value_patterns(name: SecretName) -> Iterator[str]:
         yield _SQL
     if lowered in _SENTENCE_NAMES:
         yield _SENTENCE
-    if _regex(_NAME_FIELD).search(name.text_before):
+    if regex(_NAME_FIELD).search(name.text_before):
         yield _VALUE_FIELD
-    if _regex(TAG).search(name.text_before):
+    if regex(TAG).search(name.text_before):
         yield _TAG_WITH_ATTRIBUTES
     for prefix, pattern in _FIELDS:
         if name.text_before.endswith(prefix):
@@ -96,12 +91,12 @@ def _value_patterns(name: SecretName) -> Iterator[str]:
 def _is_value(pattern: str, name: SecretName, match: re.Match[str], value: str) -> bool:
     """Return whether a word is the value, and not part of a sentence or a manual."""
     if pattern == _SENTENCE:
-        is_mixed_word = _regex(r"[A-Za-z]\S*[0-9]|[0-9]\S*[A-Za-z]").search(value)
-        return is_mixed_word is not None and not _regex(_ALGORITHM).fullmatch(value)
+        is_mixed_word = regex(r"[A-Za-z]\S*[0-9]|[0-9]\S*[A-Za-z]").search(value)
+        return is_mixed_word is not None and not regex(_ALGORITHM).fullmatch(value)
     if match["plain"] is None:
         return True
     if pattern == _LINE and name.text == "password" and not is_mixed(value):
         return False
     if value.lower().rstrip(".,:;)") in DESCRIPTION_WORDS:
         return False
-    return _regex(r"[A-Z][A-Z_]*\]?|[\[<{$(].*").fullmatch(value) is None
+    return regex(r"[A-Z][A-Z_]*\]?|[\[<{$(].*").fullmatch(value) is None
