@@ -86,7 +86,7 @@ class _JsoncParser:
     """Parses in one pass with an explicit stack, so that deep nesting is an error and not a crash."""
 
     def __init__(self, text: str) -> None:
-        from json.decoder import JSONDecoder  # imported late: most configs need only the fast parser
+        from json.decoder import JSONDecoder  # imported late, for a fast start without a config
 
         self.text = text
         self.offset = 0
@@ -191,7 +191,7 @@ class _JsoncParser:
             raise self._error("this is not a valid JSON number")
         start, self.offset = self.offset, found.end()
         try:
-            return parse_int(found[0]) if found[1] is None and found[2] is None else parse_float(found[0])
+            return _parse_int(found[0]) if found[1] is None and found[2] is None else _parse_float(found[0])
         except ValueError as error:
             raise JsoncSyntaxError(str(error), self.lines.position(start)) from None
 
@@ -225,14 +225,14 @@ class _JsoncParser:
         return JsoncSyntaxError(message, self.lines.position(self.offset))
 
 
-def parse_int(digits: str) -> int:
+def _parse_int(digits: str) -> int:
     """Parse an integer. Raises `ValueError` if it has too many digits."""
     if len(digits) > MAX_DIGITS:
         raise ValueError(f"this number has more than {MAX_DIGITS} digits")
     return int(digits)
 
 
-def parse_float(digits: str) -> float:
+def _parse_float(digits: str) -> float:
     """Parse a float. Raises `ValueError` if it is not finite."""
     value = float(digits)
     if value - value != 0:
