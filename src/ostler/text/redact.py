@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ostler.text.lazy_regex import linear_regex
 from ostler.text.plain_view import (
     Span,
     continued_word_end,
@@ -82,21 +83,11 @@ class Redactor:
 
 
 def compile_pattern(pattern: str) -> Any:
-    """Compile a pattern in the syntax of RE2, which takes linear time. Raises `ValueError` if it is invalid."""
-    import re2
-
-    options = re2.Options()
-    options.case_sensitive = False
-    options.log_errors = False
+    """Compile a pattern in the syntax of RE2. Raises `ValueError` if it is invalid."""
     try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        raise ValueError(f"The redact pattern {pattern!r} is not a regular expression: {_error_text(error)}.") from None
-
-
-def _error_text(error: Exception) -> str:
-    reason = error.args[0] if error.args else ""
-    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        return linear_regex(pattern, ignore_case=True)
+    except ValueError as error:
+        raise ValueError(f"The redact pattern {pattern!r} is not a regular expression: {error}.") from None
 
 
 def _find_occurrences(text: str, value: str) -> Iterable[Span]:

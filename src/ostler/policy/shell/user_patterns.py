@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from ostler.text.lazy_regex import linear_regex
+
 _MAX_RE_LENGTH = 4096
 
 
@@ -21,15 +23,8 @@ def first_match(patterns: Sequence[str], lines: Sequence[str]) -> str:
 def _compile_search(pattern: str) -> Any:
     """Return a search function for a pattern; an invalid regular expression is searched as plain text."""
     try:
-        import re2  # a native library, needed only if patterns are configured
-    except ImportError:
-        return _compile_re_search(pattern)
-    options = re2.Options()
-    options.case_sensitive = False
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options).search
-    except re2.error:
+        return linear_regex(pattern, ignore_case=True).search
+    except (ImportError, ValueError):  # without re2, or not in its syntax
         return _compile_re_search(pattern)
 
 
