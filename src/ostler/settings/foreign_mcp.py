@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from ostler.settings.config_files import ConfigFileError, read_config
-from ostler.settings.jsonc_document import JsoncDocument
-from ostler.settings.jsonc_parser import KeyPath
+from ostler.settings.jsonc_parser import JsoncDocument, KeyPath
 from ostler.settings.layers import Layer, LayerName
 from ostler.settings.schema_services import McpConfig
 from ostler.settings.secret import decode_secret

@@ -1,4 +1,4 @@
-"""JSONC parser that records the position of every key and value."""
+"""Parses JSONC files and records the position of every key and value."""
 
 import re
 from bisect import bisect_right
@@ -77,9 +77,29 @@ class JsonNode:
         return node
 
 
-def parse_jsonc(text: str) -> JsonNode:
-    """Parse a text; an empty one is an empty object. Raises `JsoncSyntaxError`."""
-    return _JsoncParser(text).parse()
+class JsoncDocument:
+    """The content of a JSONC file; an empty text is an empty object. Raises `JsoncSyntaxError`."""
+
+    __slots__ = ("_root", "file", "value")
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self._root = _JsoncParser(text).parse()
+        self.value = self._root.value
+
+    def position(self, path: Sequence[str | int], *, of_key: bool = False) -> TextPosition:
+        """Return the position of a value or its key; if the path does not exist, of its nearest existing parent."""
+        node = self._root.find(path)
+        return node.key_position if of_key else node.position
+
+
+def decode_text(data: bytes) -> str:
+    """Decode UTF-8, with or without a byte order mark. Raises `JsoncSyntaxError` at the first invalid byte."""
+    try:
+        return data.removeprefix(b"\xef\xbb\xbf").decode()
+    except UnicodeDecodeError as error:
+        before = bytes(error.object[: error.start]).decode()
+        raise JsoncSyntaxError("the file is not UTF-8 from here on", LineIndex(before).position(len(before))) from None
 
 
 class _JsoncParser:

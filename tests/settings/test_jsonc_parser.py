@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tiers import examples
 
-from ostler.settings.jsonc_document import JsoncDocument, decode_text
-from ostler.settings.jsonc_parser import MAX_DEPTH, JsoncSyntaxError, TextPosition
+from ostler.settings.jsonc_parser import MAX_DEPTH, JsoncDocument, JsoncSyntaxError, TextPosition, decode_text
 
 pytestmark = pytest.mark.req("DX-4")
 
