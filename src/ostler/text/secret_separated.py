@@ -9,7 +9,7 @@ from ostler.text.secret_commands import WORD, matched_word
 from ostler.text.secret_names import Grade, split_words
 from ostler.text.secret_value_span import SCHEME, SecretName
 from ostler.text.secret_values import is_mixed, is_secret
-from ostler.text.secret_words import DESCRIPTION_WORDS
+from ostler.text.secret_words import word_list
 
 TAG = r"<(?:[\w.\-]{1,40}:)?$"
 
@@ -97,6 +97,6 @@ def _is_value(pattern: str, name: SecretName, match: re.Match[str], value: str) 
         return True
     if pattern == _LINE and name.text == "password" and not is_mixed(value):
         return False
-    if value.lower().rstrip(".,:;)") in DESCRIPTION_WORDS:
+    if value.lower().rstrip(".,:;)") in word_list("description"):
         return False
     return regex(r"[A-Z][A-Z_]*\]?|[\[<{$(].*").fullmatch(value) is None

@@ -2,20 +2,7 @@
 
 from ostler.text.lazy_regex import regex
 from ostler.text.secret_names import Grade, split_words
-from ostler.text.secret_words import (
-    CODE_ROOTS,
-    CONSTANTS,
-    MESSAGE_WORDS,
-    MILD_PLACEHOLDER_WORDS,
-    NAME_WORDS,
-    PLACEHOLDER_WORDS,
-    SCHEMES,
-    SENTENCE_WORDS,
-    STATES,
-    TYPE_WORDS,
-    TYPES,
-    VARIABLE_WORDS,
-)
+from ostler.text.secret_words import word_list
 
 REDACTION_MARKER = "***REDACTED***"
 
@@ -77,12 +64,14 @@ def is_secret(value: str, grade: Grade) -> bool:
         return len(value) >= 5 and is_mixed(value) and " " not in value
     if grade == "auth" and (_is_scheme(value) or regex(r"[\w.+-]+@[\w-]+(?:\.\w+)+").fullmatch(value)):
         return False
-    return not is_sentence(value, MESSAGE_WORDS if grade == "password" else SENTENCE_WORDS)
+    return not is_sentence(value, word_list("message") if grade == "password" else word_list("sentence"))
 
 
 def _is_scheme(value: str) -> bool:
     lowered = value.lower()
-    return lowered in SCHEMES or (len(value) < 16 and regex(r"[-_ ]").split(lowered)[0] in SCHEMES)
+    return lowered in word_list("schemes") or (
+        len(value) < 16 and regex(r"[-_ ]").split(lowered)[0] in word_list("schemes")
+    )
 
 
 def _is_secret_number(value: str, grade: Grade) -> bool:
@@ -92,7 +81,7 @@ def _is_secret_number(value: str, grade: Grade) -> bool:
 def is_placeholder(value: str) -> bool:
     """Return whether a value is a placeholder or reference rather than a secret."""
     lowered = value.lower()
-    if not value or lowered in CONSTANTS or REDACTION_MARKER in value:
+    if not value or lowered in word_list("constants") or REDACTION_MARKER in value:
         return True
     if _is_reference(value) or regex(r"x{4,}|X{4,}|\*{3,}|•{3,}|\.{3}|…|[xX]{2,}[-_][xX]{2,}").search(value):
         return True
@@ -102,11 +91,11 @@ def is_placeholder(value: str) -> bool:
 
 
 def _has_placeholder_word(value: str) -> bool:
-    if PLACEHOLDER_WORDS.intersection(regex(r"[\W_]+").split(value.lower())):
+    if word_list("placeholder").intersection(regex(r"[\W_]+").split(value.lower())):
         return True
     if regex(r"[0-9]").search(value):
         return False
-    return not (PLACEHOLDER_WORDS | MILD_PLACEHOLDER_WORDS).isdisjoint(split_words(value))
+    return not (word_list("placeholder") | word_list("mild-placeholder")).isdisjoint(split_words(value))
 
 
 def _is_reference(value: str) -> bool:
@@ -120,13 +109,16 @@ def _is_reference(value: str) -> bool:
 
 def _is_known_word(value: str, grade: Grade) -> bool:
     lowered = value.lower().rstrip("?;,")
-    if lowered in TYPES or lowered in STATES:
+    if lowered in word_list("types") or lowered in word_list("states"):
         return True
     if regex(r"v?[0-9]+(?:\.[0-9]+)+").fullmatch(value):
         return True
     # The name of another setting: `password: db_password`, `"token": "GITHUB_TOKEN"`.
     if regex(r"[A-Za-z]+(?:[_\- ][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+)+").fullmatch(value):
-        return NAME_WORDS.issuperset(split_words(value)) or regex(r"[A-Z]+(?:_[A-Z]+)+").fullmatch(value) is not None
+        return (
+            word_list("name").issuperset(split_words(value))
+            or regex(r"[A-Z]+(?:_[A-Z]+)+").fullmatch(value) is not None
+        )
     return False
 
 
@@ -148,7 +140,7 @@ def _is_scrambled(part: str) -> bool:
     return len(part) >= 10 and bool(regex(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[^0-9]*[0-9]").match(part))
 
 
-def is_sentence(value: str, sentence_words: frozenset[str] = SENTENCE_WORDS) -> bool:
+def is_sentence(value: str, sentence_words: frozenset[str]) -> bool:
     parts = value.lower().split(maxsplit=40)
     return len(parts) > 1 and any(part.strip(".,:;!?\"'()") in sentence_words for part in parts)
 
@@ -158,7 +150,7 @@ def is_code(value: str) -> bool:
     if regex(_EXPRESSION).match(value):
         return True
     if regex(r"[A-Za-z_]\w*(?:(?:\??\.|::|->)[A-Za-z_]\w*)+\??[;,)]*").fullmatch(value):
-        return split_words(value)[0] in CODE_ROOTS or not regex(r"[0-9]").search(value)
+        return split_words(value)[0] in word_list("code-roots") or not regex(r"[0-9]").search(value)
     return _is_type(value)
 
 
@@ -166,7 +158,7 @@ def _is_type(value: str) -> bool:
     """Match capitalised type names such as `AuthToken` and `_TokenType`."""
     if not regex(r"_?(?:[A-Z]+[a-z]+[0-9]?){2,}").fullmatch(value):
         return False
-    return not TYPE_WORDS.isdisjoint(split_words(value))
+    return not word_list("type").isdisjoint(split_words(value))
 
 
 def is_variable_name(value: str) -> bool:
@@ -175,5 +167,5 @@ def is_variable_name(value: str) -> bool:
         return False
     letters = value.rstrip("0123456789")
     return not regex(r"[0-9]").search(letters) and (
-        letters == value or VARIABLE_WORDS.issuperset(split_words(letters)) or len(letters) <= 1
+        letters == value or word_list("variable").issuperset(split_words(letters)) or len(letters) <= 1
     )
