@@ -6,7 +6,7 @@ from ostler.policy.danger_tables import split_names
 from ostler.policy.shell.command_call import CommandCall, CommandHandler
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import parse_options
-from ostler.policy.shell.program_table import argument_spec
+from ostler.policy.shell.program_table import argument_spec, group
 
 
 def _compress(call: CommandCall) -> str:
@@ -165,12 +165,7 @@ def _ar(call: CommandCall) -> str:
 
 
 HANDLERS: dict[str, CommandHandler] = {
-    **dict.fromkeys(
-        split_names(
-            "gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress pigz unpigz pbzip2 lzip lzop lrzip p7zip"
-        ),
-        _compress,
-    ),
+    **dict.fromkeys(group("compressors"), _compress),
     **dict.fromkeys(("zstd", "unzstd", "lz4", "brotli"), _zstd),
     **dict.fromkeys(("tar", "gtar", "bsdtar", "star", "jar", "fastjar"), _tar),
     **dict.fromkeys(("unzip", "bsdunzip"), _unzip),

@@ -7,6 +7,7 @@ from ostler.policy.shell import one_liners, sql, unknown_programs
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.program_table import group
 
 _UNKNOWN_SQL = "runs SQL that is known only at run time"
 
@@ -102,15 +103,7 @@ _EMPTIES_DATABASE = re.compile(
 
 HANDLERS: dict[str, CommandHandler] = {
     **dict.fromkeys(("sqlite3", "sqlite", "sqlcipher"), _sqlite),
-    **dict.fromkeys(
-        split_names(
-            "psql mysql mariadb mycli duckdb usql pgcli litecli clickhouse clickhouse-client clickhouse-local"
-            " sqlplus sqlcmd tsql"
-            " isql cqlsh snowsql trino presto presto-cli hive beeline impala-shell spark-sql cockroach influx bq db2"
-            " databricks"
-        ),
-        _sql_client,
-    ),
+    **dict.fromkeys(group("sql-clients"), _sql_client),
     **dict.fromkeys(("mongo", "mongosh"), _mongo),
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
     **dict.fromkeys(

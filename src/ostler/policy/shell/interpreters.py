@@ -315,9 +315,7 @@ def _sed(call: CommandCall) -> str:
 
 
 HANDLERS: dict[str, CommandHandler] = {
-    **dict.fromkeys(
-        split_names("python python2 python3 pypy pypy3 ipython bpython ptpython micropython jython"), _python
-    ),
+    **dict.fromkeys(group("python-interpreters"), _python),
     **dict.fromkeys(("perl", "ruby", "jruby", "irb", "pry"), _perl),
     **dict.fromkeys(("node", "nodejs", "deno", "bun", "tsx", "ts-node"), _node),
     "php": _php,
