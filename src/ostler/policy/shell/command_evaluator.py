@@ -87,6 +87,7 @@ class CommandEvaluator:
         self._steps = 0
         self._active_bodies: set[int] = set()
         self.uncalled_functions: dict[int, tuple[ShellNode, ShellState]] = {}
+        self._later_nodes: list[tuple[ShellNode, ShellState, frozenset[str]]] = []  # background jobs and traps
 
     # findings
 

@@ -222,14 +222,9 @@ _TERMINAL_VERBS = ("new", "split", "run", "if", "pipe", "respawn", "send", "popu
 def _ansible(call: CommandCall) -> str:
     options = parse_options(call.args, "amiuMfel", ("args", "module-name", "inventory"))
     module = options.value("m", "module-name")
-    runs_command = module is None or module.text.rpartition(".")[2] in {
-        "command",
-        "shell",
-        "raw",
-        "script",
-        "win_shell",
-    }
-    if module is not None and module.text.rpartition(".")[2] in _ANSIBLE_CHANGES:
+    name = module.text.rpartition(".")[2] if module is not None else "command"
+    runs_command = name in {"command", "shell", "raw", "script", "win_shell"}
+    if name in group("ansible-changes"):
         return "changes other machines"
     for argument in options.values("a", "args"):
         if re.search(r"state=absent|\b(?:mode|owner|group)=", argument.text):
@@ -237,14 +232,6 @@ def _ansible(call: CommandCall) -> str:
         if runs_command:
             call.evaluate_text(argument.text)
     return ""
-
-
-_ANSIBLE_CHANGES = frozenset(
-    danger_tables.split_names(
-        "lineinfile replace blockinfile reboot shutdown win_reboot user group mount parted filesystem lvol iptables ufw"
-        " cron authorized_key"
-    )
-)
 
 
 def _bwrap(call: CommandCall) -> str:
