@@ -10,7 +10,7 @@ from tests.conftest import at
 from tests.stored_examples import STORED, check, field_names, schema_lines
 
 from ostler.settings.home import project_id
-from ostler.settings.jsonc_document import JsoncDocument
+from ostler.settings.jsonc_parser import JsoncDocument
 from ostler.testing.model_server import calls, status, text
 
 pytestmark = pytest.mark.req("CL-8")

@@ -268,32 +268,31 @@ def test_text_cannot_close_its_rules_tag(folders):
     assert project.size == len(project.text.encode())
 
 
-# A path that was read, rules already loaded, and the expected new rules.
+# A path that was read, and the expected rules.
 NESTED = {
-    "the root's are not nested": ("a.py", [], []),
-    "one": ("src/a.py", [], ["src/AGENTS.md"]),
-    "outermost first": ("src/deep/er/a.py", [], ["src/AGENTS.md", "src/deep/CLAUDE.md"]),
-    "not again": ("src/deep/a.py", ["src/AGENTS.md"], ["src/deep/CLAUDE.md"]),
-    "outside": ("../x/a.py", [], []),
-    "outside by a detour": ("src/../../work/src/a.py", [], []),
-    "detour": ("lib/../src/a.py", [], ["src/AGENTS.md"]),
-    "nowhere": ("", [], []),
-    "elsewhere": ("/etc/passwd", [], []),
-    "through a symlink outside": ("door/a.py", [], []),
-    "NUL": ("src/\0/a.py", [], ["src/AGENTS.md"]),
+    "the root's are not nested": ("a.py", []),
+    "one": ("src/a.py", ["src/AGENTS.md"]),
+    "outermost first": ("src/deep/er/a.py", ["src/AGENTS.md", "src/deep/CLAUDE.md"]),
+    "outside": ("../x/a.py", []),
+    "outside by a detour": ("src/../../work/src/a.py", []),
+    "detour": ("lib/../src/a.py", ["src/AGENTS.md"]),
+    "nowhere": ("", []),
+    "elsewhere": ("/etc/passwd", []),
+    "through a symlink outside": ("door/a.py", []),
+    "NUL": ("src/\0/a.py", ["src/AGENTS.md"]),
 }
 
 
 @pytest.mark.req("EN-7")
 @pytest.mark.parametrize("case", NESTED, ids=str)
 def test_nested_rules(folders, case):
-    path, loaded, new = NESTED[case]
+    path, new = NESTED[case]
     folders.write({"AGENTS.md": "root", "src/AGENTS.md": "s", "src/deep/CLAUDE.md": "d", "src/deep/er/a.py": ""})
     (folders.outside / "AGENTS.md").write_text("SECRET")
     (folders.work / "door").symlink_to(folders.outside)
     work = folders.sources().workspace
-    assert [file.origin for file in nested_rules(work, path, loaded)] == new
-    assert [file.origin for file in nested_rules(work, f"{folders.work}/{path}", loaded)] == new or path[:1] in (
+    assert [file.origin for file in nested_rules(work, path)] == new
+    assert [file.origin for file in nested_rules(work, f"{folders.work}/{path}")] == new or path[:1] in (
         "",
         "/",
     )

@@ -186,14 +186,14 @@ def test_a_line_too_long_for_a_pattern_is_refused():
 
 
 def test_patterns_work_without_re2(monkeypatch):
-    from ostler.policy.shell import user_patterns
+    from ostler.policy.shell import analysis
 
     monkeypatch.setitem(__import__("sys").modules, "re2", None)
-    user_patterns._compile_search.cache_clear()
+    analysis._compile_search.cache_clear()
     assert analyse_line("npm version", blacklist_patterns=["VERSION"]).verdict == "deny"
     assert analyse_line("npm version", blacklist_patterns=["version("]).verdict == "ordinary"
     assert analyse_line("npm 'version('", blacklist_patterns=["version("]).verdict == "deny"
-    user_patterns._compile_search.cache_clear()
+    analysis._compile_search.cache_clear()
 
 
 @pytest.mark.req("SH-3")

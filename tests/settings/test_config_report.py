@@ -10,7 +10,7 @@ from tests.stored_examples import rewrite
 
 from ostler.settings.config_report import check_files, format_settings
 from ostler.settings.json_schema import json_schema
-from ostler.settings.jsonc_document import JsoncDocument
+from ostler.settings.jsonc_parser import JsoncDocument
 from ostler.settings.model_profiles import active_profile
 from ostler.settings.validate import validate
 

@@ -4,6 +4,7 @@ import json
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,8 @@ def test_digest_is_the_same_before_and_after_trust(tree: Any) -> None:
     items = project_trust_items(settings)
     assert items
     assert project_trust_items(settings.with_trust()) == items
-    assert json.loads(items.data) == [[["mcp", "a"], {"command": ["x"]}], [["permission", "bash"], "ask"]]
+    data = [[["mcp", "a"], {"command": ["x"]}], [["permission", "bash"], "ask"]]
+    assert items.digest == sha256(json.dumps(data, separators=(",", ":")).encode()).hexdigest()
 
 
 def test_trust_covers_ask_rules_because_they_could_override_a_deny(tree: Any) -> None:

@@ -11,7 +11,7 @@ from msgspec import inspect as types
 from tests.tiers import examples
 
 from ostler.settings.json_schema import field_descriptions
-from ostler.settings.jsonc_document import JsoncDocument
+from ostler.settings.jsonc_parser import JsoncDocument
 from ostler.settings.layers import Layer
 from ostler.settings.schema import Config, ConfigFile
 from ostler.settings.schema_models import ConfigSection

@@ -9,7 +9,6 @@ import pytest
 
 import ostler.xnl
 from ostler.xnl import BadCall, CallError, FoundCall, XnlDocument, XnlError, calls, format, from_json, parse, to_json
-from ostler.xnl.parser import parse_single
 
 pytestmark = pytest.mark.req("MD-6")
 
@@ -32,7 +31,7 @@ def test_shapes():
     error = {"code": "UNEXPECTED_TOKEN", "message": "m", "position": 3, "line": 2, "column": 2}
     assert to_json(XnlError("UNEXPECTED_TOKEN", "m", "a\nbc", 3)) == error
     assert to_json(CallError("m"))["code"] == "INVALID_CALL"
-    assert to_json(parse_single("<a>")) == {"node": {"kind": "DataElement", "tag": "a", "metadata": {}}, "warnings": []}
+    assert to_json(parse("<a>")) == {"nodes": [{"kind": "DataElement", "tag": "a", "metadata": {}}], "warnings": []}
 
 
 @pytest.mark.parametrize(

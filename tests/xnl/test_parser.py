@@ -11,7 +11,7 @@ from tests.tiers import examples
 
 from ostler.xnl.errors import XnlError
 from ostler.xnl.json_form import to_json
-from ostler.xnl.parser import parse, parse_single
+from ostler.xnl.parser import parse
 from ostler.xnl.tree import MAX_DEPTH, DataElement, TextElement
 
 pytestmark = pytest.mark.req("MD-6")
@@ -21,9 +21,9 @@ VECTORS = json.loads((Path(__file__).parents[1] / "data/xnl/vectors.json").read_
 RECOMMENDED_CODES = {"eof in object literal": "UNEXPECTED_EOF"}
 
 
-def parse_error(text, **options):
+def parse_error(text):
     with pytest.raises(XnlError) as caught:
-        parse(text, **options)
+        parse(text)
     return caught.value
 
 
@@ -37,13 +37,15 @@ def text_of(body, marker=""):
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
 def test_vector(vector):
-    read = parse_single if vector["mode"] == "single" else parse
     if "recommended" in vector:
-        assert to_json(read(vector["input"])) == vector["recommended"]
+        assert to_json(parse(vector["input"])) == vector["recommended"]
     elif "recommended_value" in vector:
-        assert read(vector["input"]).nodes[0].metadata["s"] == vector["recommended_value"]
+        assert parse(vector["input"]).nodes[0].metadata["s"] == vector["recommended_value"]
     elif "expect" in vector:
-        assert to_json(read(vector["input"])) == vector["expect"]
+        expected = dict(vector["expect"])
+        if vector["mode"] == "single":
+            expected["nodes"] = [expected.pop("node")]
+        assert to_json(parse(vector["input"])) == expected
     else:
         error = parse_error(vector["input"])
         expected = vector["error"] | {"code": RECOMMENDED_CODES.get(vector["name"], vector["error"]["code"])}
@@ -194,21 +196,6 @@ def test_duplicate_children_warn_once_for_each_replacement():
     assert [(w.parent_name, w.child_name) for w in document.warnings] == [("q", "z"), ("p", "k"), ("p", "k")]
     assert document.nodes[0].extend.order == ["q", "k"]
     assert document.nodes[0].extend.children["k"].attributes == {"n": 3}
-
-
-def test_single_rejects_none_and_two():
-    for text, code in (("", "UNEXPECTED_EOF"), ("<a> <b>", "UNEXPECTED_TOKEN")):
-        with pytest.raises(XnlError) as caught:
-            parse_single(text)
-        assert caught.value.code == code
-
-
-def test_older_version_is_only_read_if_requested():
-    text = "<t kind=note #m>a </#m> b<#m>"
-    assert parse_error(text).code == "INVALID_LITERAL"
-    (node,) = parse(text, dialect="2025-11").nodes
-    assert (node.metadata, node.text) == ({"kind": "note"}, "a </#m> b")
-    assert parse_error("<t #>x</#>", dialect="2025-11").code == "MISMATCHED_TAG"
 
 
 @pytest.mark.parametrize("nest", [("<a [", "]>"), ("<a (", ")>"), ("[", "]"), ("{a=", "}")])

@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-import msgspec
-
 from ostler.settings.schema import ValidationConfig
 from ostler.text.lazy_regex import lazy_regex
 
@@ -45,16 +43,9 @@ _MAX_TEST_FILES_READ = 20
 _MAKE_TEST = lazy_regex(r"^test[ \t]*:(?!=)", re.MULTILINE)
 
 
-class CheckCommand(msgspec.Struct, frozen=True):
-    """A check command, and the setting or file that it was derived from."""
-
-    command: str
-    source: str
-
-
 def find_checks(
     validation: ValidationConfig, names: Collection[str], read: ReadFile, changed: Sequence[str]
-) -> list[CheckCommand]:
+) -> list[str]:
     """Return the checks for some changed files, each once; none if only documents changed.
 
     `names` are the names in the workspace's root and the paths in its test folders. `read` returns the text of a file,
@@ -63,13 +54,13 @@ def find_checks(
     if not validation.enabled or not changed:
         return []
     configured = [
-        CheckCommand(command, f"validation.checks {key!r}")
+        command
         for key, commands in validation.checks.items()
         if any(_key_matches(key, path) for path in changed)
         for command in ([commands] if isinstance(commands, str) else commands)
     ]
     if configured:
-        return list({check.command: check for check in reversed(configured)}.values())[::-1]
+        return list(dict.fromkeys(reversed(configured)))[::-1]
     code = [path for path in changed if not is_document(path)]
     return _default_checks(frozenset(names), read, {language_of(path) for path in code}) if code else []
 
@@ -115,7 +106,7 @@ def _key_matches(key: str, path: str) -> bool:
     return language_of(path) == _LANGUAGE_ALIASES.get(name, name)
 
 
-def _default_checks(names: frozenset[str], read: ReadFile, languages: set[str]) -> list[CheckCommand]:
+def _default_checks(names: frozenset[str], read: ReadFile, languages: set[str]) -> list[str]:
     """Return the checks of the changed languages, else `make test`, else the first check found."""
     found = dict(_checks_by_language(names, read, languages))
     checks = [check for language, check in found.items() if language in languages]
@@ -123,26 +114,24 @@ def _default_checks(names: frozenset[str], read: ReadFile, languages: set[str]) 
         return checks
     makefile = next((name for name in ("GNUmakefile", "makefile", "Makefile") if name in names), "")
     if makefile and _MAKE_TEST.search(read(makefile) or ""):
-        return [CheckCommand("make test", makefile)]
+        return ["make test"]
     return list(found.values())[:1]
 
 
-def _checks_by_language(
-    names: frozenset[str], read: ReadFile, languages: set[str]
-) -> Iterator[tuple[str, CheckCommand]]:
+def _checks_by_language(names: frozenset[str], read: ReadFile, languages: set[str]) -> Iterator[tuple[str, str]]:
     if "go.mod" in names:
-        yield "go", CheckCommand("go test ./...", "go.mod")
+        yield "go", "go test ./..."
     if "Cargo.toml" in names:
-        yield "rust", CheckCommand("cargo test", "Cargo.toml")
+        yield "rust", "cargo test"
     if "package.json" in names and _has_test_script(read("package.json") or ""):
-        yield "node", CheckCommand(f"CI=true {_package_manager(names)} test", "package.json")
+        yield "node", f"CI=true {_package_manager(names)} test"
     is_python = any(fnmatchcase(name, pattern) for name in names for pattern in _PYTHON_FILES if "/" not in name)
     if ("python" in languages or is_python) and (python := _python_check(names, read)):
         yield "python", python
     if "pom.xml" in names:
-        yield "java", CheckCommand(f"{'./mvnw' if 'mvnw' in names else 'mvn'} -q test", "pom.xml")
-    elif gradle := next((name for name in ("build.gradle", "build.gradle.kts") if name in names), ""):
-        yield "java", CheckCommand(f"{'./gradlew' if 'gradlew' in names else 'gradle'} test", gradle)
+        yield "java", f"{'./mvnw' if 'mvnw' in names else 'mvn'} -q test"
+    elif {"build.gradle", "build.gradle.kts"} & names:
+        yield "java", f"{'./gradlew' if 'gradlew' in names else 'gradle'} test"
 
 
 def _has_test_script(text: str) -> bool:
@@ -162,24 +151,24 @@ def _package_manager(names: frozenset[str]) -> str:
     return next((manager for lock, manager in locks.items() if lock in names), "npm")
 
 
-def _python_check(names: frozenset[str], read: ReadFile) -> CheckCommand | None:
+def _python_check(names: frozenset[str], read: ReadFile) -> str:
     """Return pytest if the project mentions it or has tests for it, else unittest if there are tests."""
     folder = next((name for name in (".venv", "venv") if name in names), "")
     python = f"{folder}/bin/python" if folder else "python3"
-    for name in ("pytest.ini", "conftest.py"):
-        if name in names:
-            return CheckCommand(f"{python} -m pytest -q", name)
-    for name in ("pyproject.toml", "setup.cfg", "tox.ini", "requirements.txt", "requirements-dev.txt"):
-        if name in names and "pytest" in (read(name) or ""):
-            return CheckCommand(f"{python} -m pytest -q", name)
+    pytest = f"{python} -m pytest -q"
+    settings = ("pyproject.toml", "setup.cfg", "tox.ini", "requirements.txt", "requirements-dev.txt")
+    if {"pytest.ini", "conftest.py"} & names or any(
+        name in names and "pytest" in (read(name) or "") for name in settings
+    ):
+        return pytest
     tests = sorted(name for name in names if fnmatchcase(name.rpartition("/")[2], "test*.py"))
-    if name := next((name for name in tests[:_MAX_TEST_FILES_READ] if _PYTEST_CODE.search(read(name) or "")), ""):
-        return CheckCommand(f"{python} -m pytest -q", name)
+    if any(_PYTEST_CODE.search(read(name) or "") for name in tests[:_MAX_TEST_FILES_READ]):
+        return pytest
     for name in ("tests", "test"):
         if name in names:
             if read(f"{name}/conftest.py") is not None:
-                return CheckCommand(f"{python} -m pytest -q", f"{name}/conftest.py")
-            return CheckCommand(f"{python} -m unittest discover -s {name}", f"{name}/")
+                return pytest
+            return f"{python} -m unittest discover -s {name}"
     if any("/" not in name for name in tests):
-        return CheckCommand(f"{python} -m unittest discover", "test*.py")
-    return None
+        return f"{python} -m unittest discover"
+    return ""

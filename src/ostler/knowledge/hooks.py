@@ -10,6 +10,7 @@ import msgspec
 from ostler.knowledge.source_folder import SourceFolder
 from ostler.settings.effective import Settings
 from ostler.settings.problems import Problem, SettingOrigin
+from ostler.text.lazy_regex import linear_regex
 
 HookEvent = Literal["before_tool", "after_tool", "prompt_submitted", "turn_end"]
 HOOK_EVENTS: tuple[HookEvent, ...] = ("before_tool", "after_tool", "prompt_submitted", "turn_end")
@@ -125,7 +126,7 @@ def parse_claude_hooks(document: Any, origin: str) -> tuple[list[HookSpec], list
             if not isinstance(command, str) or not command.strip():
                 note(f"a hook for {claude_event} has no command")
                 continue
-            if match and not _is_valid_expression(match):
+            if match and _compile(match) is None:
                 note(f"the matcher {match[:40]!r} is not a regular expression; the hook now applies to every tool")
                 match = ""
             seconds = _member(entry, "timeout")
@@ -154,10 +155,6 @@ def _items(value: Any) -> list[tuple[str, Any]]:
     return [(str(name), inner) for name, inner in value.items()] if isinstance(value, dict) else []
 
 
-def _is_valid_expression(expression: str) -> bool:
-    return _compile(expression) is not None
-
-
 def _expression_matches(expression: str, names: tuple[str, ...]) -> bool:
     pattern = _compile(expression)
     return any(pattern is None or pattern.fullmatch(name) is not None for name in names)
@@ -165,13 +162,9 @@ def _expression_matches(expression: str, names: tuple[str, ...]) -> bool:
 
 def _compile(expression: str) -> Any:
     """Compile a regular expression that matches in linear time. Return None if it is invalid."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile(expression, options)
-    except re2.error:
+        return linear_regex(expression, ignore_case=False)
+    except ValueError:
         return None
 
 

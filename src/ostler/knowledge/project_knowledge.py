@@ -53,7 +53,7 @@ class ProjectKnowledge:
 
     def rules_for_path(self, path: str) -> Sequence[RulesFile]:
         """Return the rules files of the folders between the workspace's root and a path."""
-        return nested_rules(self._sources.workspace, path, ())
+        return nested_rules(self._sources.workspace, path)
 
     def problems(self) -> list[str]:
         """Read all files and return their problems, without duplicates."""
@@ -107,7 +107,7 @@ class ProjectKnowledge:
         from ostler.knowledge.checks import find_checks
 
         validation = self._settings.config.validation
-        return [check.command for check in find_checks(validation, _root_file_names(self._cwd), self._read, changed)]
+        return find_checks(validation, _root_file_names(self._cwd), self._read, changed)
 
     def has_checks(self) -> bool:
         """Return whether there is a check for any file."""

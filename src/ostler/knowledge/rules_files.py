@@ -1,7 +1,7 @@
 """Loads AGENTS.md and CLAUDE.md of the user, the project and its subfolders."""
 
 import posixpath
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -111,11 +111,8 @@ def project_rules(sources: SourceFolders, loader: RulesFileLoader) -> list[Rules
     return loader.load_first(sources.workspace, _PROJECT_FILE_NAMES)
 
 
-def nested_rules(folder: SourceFolder, path: str, loaded_origins: Collection[str]) -> list[RulesFile]:
-    """Load the rules of the folders between the workspace's root and a path, outermost first.
-
-    Rules from `loaded_origins`, which the model already has, are omitted.
-    """
+def nested_rules(folder: SourceFolder, path: str) -> list[RulesFile]:
+    """Load the rules of the folders between the workspace's root and a path, outermost first."""
     inside = folder.relative_path(path) if path.startswith("/") else path
     steps = posixpath.normpath(inside).split("/")[:-1] if inside else []
     if steps[:1] == [".."]:
@@ -124,7 +121,7 @@ def nested_rules(folder: SourceFolder, path: str, loaded_origins: Collection[str
     files: list[RulesFile] = []
     for end in range(1, len(steps) + 1):
         files += loader.load_first(folder, [posixpath.join(*steps[:end], name) for name in _FILE_NAMES])
-    return [file for file in files if file.origin not in loaded_origins]
+    return files
 
 
 def rules_sections(sources: SourceFolders, loader: RulesFileLoader) -> list[PromptSection]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from ostler.knowledge.frontmatter import MarkdownDocument, parse_markdown
+from ostler.knowledge.frontmatter import MarkdownDocument, parse_markdown, read_markdown
 from ostler.knowledge.name_rules import NAME_RULE, is_valid_name, to_one_line
 from ostler.knowledge.prompt_sections import PromptSection
 from ostler.knowledge.source_folder import SourceFolder
@@ -136,12 +136,9 @@ def _walk(folder: SourceFolder, here: str, depth: int, budget: list[int]) -> Ite
 
 def _load_skill(folder: SourceFolder, path: str) -> SkillInfo | None:
     file = f"{path}/{SKILL_FILE}"
-    source = folder.read(file, MAX_HEAD_BYTES)
-    if source is None:
+    document = read_markdown(folder, file, MAX_HEAD_BYTES)
+    if document is None:
         return None
-    document = parse_markdown(source.text)
-    for problem in document.problems:
-        folder.note(file, problem.message, problem.line)
     name = _text_field(document, "name")
     if name and not is_valid_name(name):
         folder.note(file, f"the name {name[:80]!r} is invalid (use {NAME_RULE}); the folder name is used instead")

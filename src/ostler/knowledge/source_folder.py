@@ -59,20 +59,10 @@ class SourceFolder:
 
     def read(self, relative: str, limit: int = MAX_BYTES) -> SourceText | None:
         """Return the text of a file up to `limit` bytes, or None if there is no usable file."""
-        fd = self._open(relative, READ_FLAGS)
-        if fd is None:
+        found = self._read_file(relative, limit + 1)
+        if found is None:
             return None
-        try:
-            state = os.fstat(fd)
-            if not stat.S_ISREG(state.st_mode):
-                self.note(relative, "ignored: this is not a regular file")
-                return None
-            raw = read_up_to(fd, limit + 1)
-        except OSError as error:
-            self.note(relative, f"this file cannot be read: {error_text(error)}")
-            return None
-        finally:
-            os.close(fd)
+        raw, state = found
         text = _decode_text(raw, limit)
         if text is None:
             self.note(relative, "ignored: this is not a text file")
@@ -81,14 +71,23 @@ class SourceFolder:
 
     def read_bytes(self, relative: str, limit: int) -> bytes:
         """Return the first `limit` bytes of a regular file, or b"" if it cannot be read."""
+        found = self._read_file(relative, limit)
+        return found[0] if found else b""
+
+    def _read_file(self, relative: str, limit: int) -> tuple[bytes, os.stat_result] | None:
+        """Return the first bytes of a regular file and its state, or None if it cannot be read."""
         fd = self._open(relative, READ_FLAGS)
         if fd is None:
-            return b""
+            return None
         try:
-            return read_up_to(fd, limit) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+            state = os.fstat(fd)
+            if not stat.S_ISREG(state.st_mode):
+                self.note(relative, "ignored: this is not a regular file")
+                return None
+            return read_up_to(fd, limit), state
         except OSError as error:
             self.note(relative, f"this file cannot be read: {error_text(error)}")
-            return b""
+            return None
         finally:
             os.close(fd)
 

@@ -1,12 +1,11 @@
 """Locates the folders that are searched: the workspace, Ostler's home and the user's home."""
 
-import os
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from ostler.knowledge.source_folder import SourceFolder
-from ostler.settings.home import find_home, user_home
+from ostler.settings.home import find_home, is_same_file, user_home
 from ostler.settings.problems import Problem
 
 
@@ -35,9 +34,7 @@ def find_sources(cwd: str, env: Mapping[str, str]) -> SourceFolders:
     """Return the folders for a workspace without reading them."""
     notes: list[Problem] = []
     home, ostler = user_home(env), find_home(env)
-    at_home = bool(
-        (home and _is_same_file(cwd, str(home))) or (ostler and _is_same_file(f"{cwd}/.ostler", str(ostler)))
-    )
+    at_home = bool((home and is_same_file(cwd, home)) or (ostler and is_same_file(f"{cwd}/.ostler", ostler)))
     label = "~/.ostler/" if home and ostler == home / ".ostler" else f"{ostler}/"
     return SourceFolders(
         SourceFolder(cwd, "project", notes),
@@ -46,10 +43,3 @@ def find_sources(cwd: str, env: Mapping[str, str]) -> SourceFolders:
         notes,
         at_home,
     )
-
-
-def _is_same_file(first: str, second: str) -> bool:
-    try:
-        return os.path.samefile(first, second)
-    except (OSError, ValueError):
-        return False

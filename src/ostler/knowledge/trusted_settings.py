@@ -42,7 +42,7 @@ def collect_trust_items(cwd: Path, settings: Settings) -> TrustItems:
     import json
 
     data = json.dumps([items.digest, lines]).encode()
-    return TrustItems(data, hashlib.sha256(data).hexdigest(), (*items.lines, *lines))
+    return TrustItems(hashlib.sha256(data).hexdigest(), (*items.lines, *lines))
 
 
 def count_untrusted(cwd: Path, settings: Settings) -> int:

@@ -28,16 +28,8 @@ _BLOCK_MARK = lazy_regex(r"\[\s*(?:/\s*)?AZ_", re.IGNORECASE)
 _LINE_MARK = lazy_regex(r"^[^\S\n]*(?:USER\s*:|---[^\n]*---[^\S\n]*$)", re.IGNORECASE | re.MULTILINE)
 MARGIN_BYTES = 16 * 1024  # read after the end of a preview, so that a secret there is masked before the cut
 DEFAULT_PREVIEWS = (
-    "README.md",
-    "README.rst",
-    "README.txt",
-    "README",
-    "AGENTS.md",
-    "pyproject.toml",
-    "package.json",
-    "Cargo.toml",
-    "go.mod",
-    "Makefile",
+    *("README.md", "README.rst", "README.txt", "README", "AGENTS.md"),
+    *("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile"),
 )
 MAX_PREVIEWS = 20
 

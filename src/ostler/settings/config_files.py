@@ -6,8 +6,7 @@ from pathlib import Path
 
 from ostler.core.errors import UsageError
 from ostler.settings.home import error_text
-from ostler.settings.jsonc_document import JsoncDocument, decode_text
-from ostler.settings.jsonc_parser import JsoncSyntaxError
+from ostler.settings.jsonc_parser import JsoncDocument, JsoncSyntaxError, decode_text
 from ostler.settings.problems import Problem
 
 MAX_BYTES = 1024 * 1024

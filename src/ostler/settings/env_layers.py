@@ -9,10 +9,6 @@ from ostler.settings.problems import quote_value
 from ostler.settings.validate import validate
 
 
-def _parse_text(value: str) -> str:
-    return value
-
-
 def _parse_number(value: str) -> int | float:
     number = float(value) if len(value) <= 20 else float("inf")
     if number - number != 0:
@@ -32,23 +28,23 @@ _EXPECTED: dict[_Parser, str] = {_parse_number: "a number", _parse_bool: "true o
 
 # Of several variables for one setting, the first that is set is used.
 _VARIABLES: tuple[tuple[tuple[str, ...], str, _Parser], ...] = (
-    (("OSTLER_MODEL", "AGENT_MODEL"), "model", _parse_text),
-    (("OSTLER_CACHE_PATH", "AGENT_CACHE_PATH"), "cache.path", _parse_text),
+    (("OSTLER_MODEL", "AGENT_MODEL"), "model", str),
+    (("OSTLER_CACHE_PATH", "AGENT_CACHE_PATH"), "cache.path", str),
     (("OSTLER_MAX_STEPS", "AGENT_MAX_STEPS"), "limits.steps", _parse_number),
-    (("AGENTZERO_API_URL",), "connection.api_url", _parse_text),
-    (("AGENTZERO_API_KEY",), "connection.api_key", _parse_text),
+    (("AGENTZERO_API_URL",), "connection.api_url", str),
+    (("AGENTZERO_API_KEY",), "connection.api_key", str),
     (("AGENTZERO_LIFETIME_HOURS",), "connection.lifetime_hours", _parse_number),
     (("AGENTZERO_TIMEOUT_SECONDS",), "connection.timeout_seconds", _parse_number),
     (("AGENTZERO_KEEPALIVE_SECONDS",), "connection.keepalive_seconds", _parse_number),
     (("AGENTZERO_MAX_WAIT_SECONDS",), "connection.max_wait_seconds", _parse_number),
     (("AGENTZERO_SEND_TOOL_RESULTS",), "connection.send_tool_results", _parse_bool),
     (("AGENTZERO_STREAM",), "connection.stream", _parse_bool),
-    (("AGENTZERO_STREAM_MODE",), "connection.stream_mode", _parse_text),
-    (("AGENTZERO_PROJECT",), "connection.project", _parse_text),
-    (("AGENTZERO_AGENT_PROFILE",), "connection.agent_profile", _parse_text),
+    (("AGENTZERO_STREAM_MODE",), "connection.stream_mode", str),
+    (("AGENTZERO_PROJECT",), "connection.project", str),
+    (("AGENTZERO_AGENT_PROFILE",), "connection.agent_profile", str),
     (("AGENTZERO_ALLOW_SHELL",), "connection.security.allow_shell", _parse_bool),
     (("AGENTZERO_CONTEXT",), "context.enabled", _parse_bool),
-    (("AGENTZERO_CONTEXT_MODE",), "context.mode", _parse_text),
+    (("AGENTZERO_CONTEXT_MODE",), "context.mode", str),
     (("AGENTZERO_CONTEXT_MAX_BYTES",), "context.max_bytes", _parse_number),
     (("AGENTZERO_CONTEXT_MAX_FILES",), "context.max_files", _parse_number),
     (("AGENTZERO_CONTEXT_MAX_DEPTH",), "context.max_depth", _parse_number),

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from ostler.settings.config_files import ConfigFileError, read_config
-from ostler.settings.jsonc_document import JsoncDocument
-from ostler.settings.jsonc_parser import KeyPath
+from ostler.settings.jsonc_parser import JsoncDocument, KeyPath
 from ostler.settings.layers import Layer, LayerName
 from ostler.settings.schema_services import McpConfig
 from ostler.settings.secret import decode_secret
@@ -87,9 +86,7 @@ def _opencode_servers_path(value: Any) -> KeyPath:
 def _convert_opencode(server: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry of OpenCode in Ostler's form. Its references (`{env:NAME}`) are the same."""
     entry = {key: server[key] for key in _OPENCODE_KEYS if key in server}
-    entry |= _convert_oauth(server)
-    if server.get("disabled") is True:
-        entry["enabled"] = False
+    entry |= _convert_shared(server)
     timeout = server.get("timeout")
     times = timeout if isinstance(timeout, dict) else {"startup": timeout, "request": timeout}
     limits = {"start_timeout_ms": times.get("startup"), "timeout_ms": times.get("request")}
@@ -107,20 +104,22 @@ def _convert(server: Mapping[str, Any]) -> dict[str, Any]:
     for key, name in (("env", "environment"), ("url", "url"), ("headers", "headers"), ("timeout", "timeout_ms")):
         if key in server:
             entry[name] = server[key]
-    entry |= _convert_oauth(server)
-    if server.get("disabled") is True:
-        entry["enabled"] = False
+    entry |= _convert_shared(server)
     return {key: _convert_references(value) for key, value in entry.items()}
 
 
-def _convert_oauth(server: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the OAuth settings of an entry; keys that Ostler does not know are left out."""
+def _convert_shared(server: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the OAuth settings of an entry, as far as Ostler knows them, and that it is off."""
+    shared: dict[str, Any] = {"enabled": False} if server.get("disabled") is True else {}
     oauth = server.get("oauth")
     if isinstance(oauth, dict):
         found = {_OAUTH_KEYS[key]: value for key, value in oauth.items() if key in _OAUTH_KEYS}
-        scope = found.get("scope")
-        return {"oauth": {**found, "scope": " ".join(map(str, scope))} if isinstance(scope, list) else found}
-    return {"oauth": False} if oauth is False else {}
+        if isinstance(scope := found.get("scope"), list):
+            found["scope"] = " ".join(map(str, scope))
+        shared["oauth"] = found
+    elif oauth is False:
+        shared["oauth"] = False
+    return shared
 
 
 def _convert_references(value: Any) -> Any:

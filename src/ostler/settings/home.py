@@ -61,6 +61,14 @@ def expand_path(name: str, env: Mapping[str, str]) -> Path:
     return Path(name)
 
 
+def is_same_file(first: str | Path, second: str | Path) -> bool:
+    """Return whether two paths name the same existing file or folder."""
+    try:
+        return os.path.samefile(first, second)
+    except (OSError, ValueError):
+        return False
+
+
 def project_id(workspace: Path) -> str:
     """Return the name of a workspace's folder in Ostler's home: its readable path and a hash that makes it unique."""
     import hashlib

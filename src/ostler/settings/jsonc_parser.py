@@ -1,4 +1,4 @@
-"""JSONC parser that records the position of every key and value."""
+"""Parses JSONC files and records the position of every key and value."""
 
 import re
 from bisect import bisect_right
@@ -77,16 +77,36 @@ class JsonNode:
         return node
 
 
-def parse_jsonc(text: str) -> JsonNode:
-    """Parse a text; an empty one is an empty object. Raises `JsoncSyntaxError`."""
-    return _JsoncParser(text).parse()
+class JsoncDocument:
+    """The content of a JSONC file; an empty text is an empty object. Raises `JsoncSyntaxError`."""
+
+    __slots__ = ("_root", "file", "value")
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self._root = _JsoncParser(text).parse()
+        self.value = self._root.value
+
+    def position(self, path: Sequence[str | int], *, of_key: bool = False) -> TextPosition:
+        """Return the position of a value or its key; if the path does not exist, of its nearest existing parent."""
+        node = self._root.find(path)
+        return node.key_position if of_key else node.position
+
+
+def decode_text(data: bytes) -> str:
+    """Decode UTF-8, with or without a byte order mark. Raises `JsoncSyntaxError` at the first invalid byte."""
+    try:
+        return data.removeprefix(b"\xef\xbb\xbf").decode()
+    except UnicodeDecodeError as error:
+        before = bytes(error.object[: error.start]).decode()
+        raise JsoncSyntaxError("the file is not UTF-8 from here on", LineIndex(before).position(len(before))) from None
 
 
 class _JsoncParser:
     """Parses in one pass with an explicit stack, so that deep nesting is an error and not a crash."""
 
     def __init__(self, text: str) -> None:
-        from json.decoder import JSONDecoder  # imported late: most configs need only the fast parser
+        from json.decoder import JSONDecoder  # imported late, for a fast start without a config
 
         self.text = text
         self.offset = 0
@@ -191,7 +211,7 @@ class _JsoncParser:
             raise self._error("this is not a valid JSON number")
         start, self.offset = self.offset, found.end()
         try:
-            return parse_int(found[0]) if found[1] is None and found[2] is None else parse_float(found[0])
+            return _parse_int(found[0]) if found[1] is None and found[2] is None else _parse_float(found[0])
         except ValueError as error:
             raise JsoncSyntaxError(str(error), self.lines.position(start)) from None
 
@@ -225,14 +245,14 @@ class _JsoncParser:
         return JsoncSyntaxError(message, self.lines.position(self.offset))
 
 
-def parse_int(digits: str) -> int:
+def _parse_int(digits: str) -> int:
     """Parse an integer. Raises `ValueError` if it has too many digits."""
     if len(digits) > MAX_DIGITS:
         raise ValueError(f"this number has more than {MAX_DIGITS} digits")
     return int(digits)
 
 
-def parse_float(digits: str) -> float:
+def _parse_float(digits: str) -> float:
     """Parse a float. Raises `ValueError` if it is not finite."""
     value = float(digits)
     if value - value != 0:

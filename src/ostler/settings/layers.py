@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from ostler.core.permission import Rule
-from ostler.settings.jsonc_document import JsoncDocument
-from ostler.settings.jsonc_parser import KeyPath
+from ostler.settings.jsonc_parser import JsoncDocument, KeyPath
 from ostler.settings.problems import Problem, SettingOrigin, format_path
 from ostler.settings.validate import SchemaViolation, ValidatedConfig
 

@@ -9,7 +9,7 @@ from ostler.settings.config_files import ConfigFileError, read_config
 from ostler.settings.effective import Settings
 from ostler.settings.env_layers import environment_layers, first_set_variable
 from ostler.settings.foreign_mcp import mcp_json_layer, opencode_layers
-from ostler.settings.home import error_text, expand_path, find_home, user_home
+from ostler.settings.home import error_text, expand_path, find_home, is_same_file, user_home
 from ostler.settings.layers import Layer, LayerName
 from ostler.settings.user_paths import with_absolute_paths
 from ostler.settings.validate import ValidatedConfig, validate
@@ -51,7 +51,7 @@ def _agent_zero_layers(cwd: Path, env: Mapping[str, str], notes: list[str], *, p
     home = user_home(env)
     folder = home / _AGENT_ZERO_FOLDER if home else None
     files: list[tuple[LayerName, Path]] = [("global", folder / _AGENT_ZERO_FILE)] if folder else []
-    if project and not (folder and _is_same_file(cwd, folder)):
+    if project and not (folder and is_same_file(cwd, folder)):
         files.append(("project", cwd / _AGENT_ZERO_FILE))
     for name, path in files:
         if path.is_file():
@@ -76,13 +76,13 @@ def _global_layers(env: Mapping[str, str], notes: list[str]) -> Iterator[Layer]:
 def _project_layers(cwd: Path, env: Mapping[str, str], notes: list[str]) -> Iterator[Layer]:
     folder, home = user_home(env), find_home(env)
     # In the home directory, the project's files would be the global ones again.
-    if not (folder and _is_same_file(cwd, folder)):
+    if not (folder and is_same_file(cwd, folder)):
         yield from _eidolon_layers("project", cwd)
-        if not (folder and _is_same_file(cwd, folder / _OPENCODE_FOLDER)):
+        if not (folder and is_same_file(cwd, folder / _OPENCODE_FOLDER)):
             yield from opencode_layers("project", cwd, notes)
         yield from opencode_layers("project", cwd / ".opencode", notes)
         yield from mcp_json_layer(cwd, notes)
-    if not (home and _is_same_file(cwd / ".ostler", home)):
+    if not (home and is_same_file(cwd / ".ostler", home)):
         yield from _file_layer("project", _find_config_file(cwd / ".ostler"))
 
 
@@ -146,13 +146,6 @@ def _is_unusable(home: Path) -> bool:
     except (OSError, ValueError):
         return True
     return False
-
-
-def _is_same_file(first: Path, second: Path) -> bool:
-    try:
-        return first.samefile(second)
-    except (OSError, ValueError):
-        return False
 
 
 def _raise_on_errors(layers: list[Layer]) -> None:

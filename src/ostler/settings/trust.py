@@ -13,9 +13,8 @@ from ostler.settings.private_file import locked_for_change, read_private, replac
 
 
 class TrustItems(msgspec.Struct, frozen=True):
-    """The project settings that trust covers: the hashed data, its digest, and one line for each setting."""
+    """The project settings that trust covers: the digest of their data, and one line for each setting."""
 
-    data: bytes
     digest: str
     lines: tuple[str, ...]
 
@@ -50,7 +49,7 @@ def project_trust_items(settings: Settings) -> TrustItems:
     items = settings.trust_items()
     data = json.dumps([[path, value] for path, value, _ in items], separators=(",", ":")).encode()
     lines = tuple(f"{setting.key} = {setting.value}" for _, _, setting in items)
-    return TrustItems(data, hashlib.sha256(data).hexdigest(), lines)
+    return TrustItems(hashlib.sha256(data).hexdigest(), lines)
 
 
 class TrustStore:

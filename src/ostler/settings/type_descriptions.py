@@ -7,36 +7,27 @@ from msgspec import inspect as types
 
 from ostler.settings.problems import quote_value
 
-_TYPE_NAMES: dict[type, str] = {
-    types.StrType: "text",
-    types.CustomType: "text",
-    types.IntType: "a whole number",
-    types.FloatType: "a number",
-    types.BoolType: "true or false",
-    types.NoneType: "null",
-    types.StructType: "an object",
-    types.DictType: "an object",
-    types.VarTupleType: "an array",
+# How a type is called, and the Python types of its JSON values.
+_TYPES: dict[type, tuple[str, tuple[type, ...]]] = {
+    types.StrType: ("text", (str,)),
+    types.CustomType: ("text", (str,)),
+    types.LiteralType: ("a value", (str,)),
+    types.IntType: ("a whole number", (int,)),
+    types.FloatType: ("a number", (int, float)),
+    types.BoolType: ("true or false", (bool,)),
+    types.NoneType: ("null", (type(None),)),
+    types.StructType: ("an object", (dict,)),
+    types.DictType: ("an object", (dict,)),
+    types.VarTupleType: ("an array", (list,)),
 }
-_PYTHON_TYPES: dict[type, tuple[type, ...]] = {
-    types.StrType: (str,),
-    types.CustomType: (str,),
-    types.LiteralType: (str,),
-    types.IntType: (int,),
-    types.FloatType: (int, float),
-    types.BoolType: (bool,),
-    types.NoneType: (type(None),),
-    types.StructType: (dict,),
-    types.DictType: (dict,),
-    types.VarTupleType: (list,),
-}
+_ANY_TYPE = ("a value", (object,))
 
 
 def has_json_type(value: object, kind: types.Type) -> bool:
     """Return whether a value has the JSON type of a schema type; members and bounds are not checked."""
     if isinstance(value, bool) and not isinstance(kind, types.BoolType):
         return False
-    return isinstance(value, _PYTHON_TYPES.get(type(kind), (object,)))
+    return isinstance(value, _TYPES.get(type(kind), _ANY_TYPE)[1])
 
 
 def is_in_bounds(value: Any, kind: types.Type) -> bool:
@@ -62,7 +53,7 @@ def _type_phrases(kind: types.Type) -> list[str]:
         return [word for option in kind.types if type(option) is not types.NoneType for word in _type_phrases(option)]
     if isinstance(kind, types.LiteralType):
         return [quote_value(value) for value in kind.values]
-    return [_TYPE_NAMES.get(type(kind), "a value") + _describe_bounds(kind)]
+    return [_TYPES.get(type(kind), _ANY_TYPE)[0] + _describe_bounds(kind)]
 
 
 def _join_alternatives(words: list[str]) -> str:

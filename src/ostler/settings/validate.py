@@ -123,8 +123,8 @@ class _Validator:
     def _members(self, value: dict[str, Any], kind: types.StructType, path: KeyPath) -> Iterator[_Member]:
         """Yield the known members, also under an alias or a former name; unknown keys become violations."""
         fields = {field.encode_name: field.type for field in kind.fields}
-        renamed = _renamed_keys(kind)
-        aliases = {**_aliases(kind), **renamed}
+        renamed = _section(kind).renamed
+        aliases = {**_section(kind).aliases, **renamed}
         for key, inner in value.items():
             name, member_path = aliases.get(key, key), (*path, key)
             if kind.cls is ConfigFile and _is_other_form(key, inner):
@@ -189,12 +189,9 @@ def _struct_type(section: type[ConfigSection]) -> types.StructType:
     return found
 
 
-def _aliases(kind: types.StructType) -> Mapping[str, str]:
-    return kind.cls.aliases if issubclass(kind.cls, ConfigSection) else {}
-
-
-def _renamed_keys(kind: types.StructType) -> Mapping[str, str]:
-    return kind.cls.renamed if issubclass(kind.cls, ConfigSection) else {}
+def _section(kind: types.StructType) -> type[ConfigSection]:
+    assert issubclass(kind.cls, ConfigSection)
+    return kind.cls
 
 
 def _is_other_form(key: str, value: object) -> bool:
@@ -208,7 +205,7 @@ def _endpoint_members(key: str, value: Any, path: KeyPath) -> Iterator[_Member]:
     if isinstance(value, str):
         yield _Member("provider", {"base_url" if "://" in value else "name": value}, short, path)
         return
-    known = {field.encode_name for field in short.fields} | set(_aliases(short))
+    known = {field.encode_name for field in short.fields} | set(Provider.aliases)
     by_id = {
         name for name, inner in value.items() if key == "provider" and name not in known and isinstance(inner, dict)
     }

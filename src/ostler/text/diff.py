@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from ostler.text.hunks import split_lines
 from ostler.text.matching import MatchingBlock, matching_blocks
 from ostler.text.truncate import omission_marker
 
@@ -26,7 +27,7 @@ def unified_diff(before: str, after: str, path: str, *, context: int = 3, max_li
     """Create a unified diff; an empty text is treated as a missing file."""
     if before == after:
         return Diff("", additions=0, deletions=0, truncated=False)
-    old, new = _split_lines(before), _split_lines(after)
+    old, new = split_lines(before), split_lines(after)
     blocks = matching_blocks(old, new)
     same = sum(size for _, _, size in blocks)
     output = [f"--- {_file_label('a', path, before)}\n", f"+++ {_file_label('b', path, after)}\n"]
@@ -56,13 +57,6 @@ def word_diff(old_line: str, new_line: str) -> list[tuple[DiffOp, str]]:
 
 def _split_words(line: str) -> list[str]:
     return re.findall(r"\w+|\s+|[^\w\s]", line)
-
-
-def _split_lines(text: str) -> list[str]:
-    """Split text into lines with their line ends; only a line feed ends a line."""
-    lines = text.split("\n")
-    last = lines.pop()
-    return [line + "\n" for line in lines] + ([last] if last else [])
 
 
 def _file_label(side: str, path: str, text: str) -> str:

@@ -10,14 +10,14 @@ _HUNK_HEADER = lazy_regex(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
 
 def split_hunks(diff: str) -> list[str]:
     """Return the hunks with their `@@` lines. A diff without hunks (a renamed file) has a single empty one."""
-    lines = _split_lines(diff)
+    lines = split_lines(diff)
     starts = [start for start, line in enumerate(lines) if line.startswith("@@ ")]
     return ["".join(lines[start:end]) for start, end in pairwise([*starts, len(lines)])] or [""]
 
 
 def apply_selected_hunks(before: str, diff: str, selected: Container[int]) -> str:
     """Apply the selected hunks (numbered from 1) to a text. Raises `ValueError` if the diff does not match it."""
-    old, result, pos = _split_lines(before), list[str](), 0
+    old, result, pos = split_lines(before), list[str](), 0
     for number, hunk in enumerate(split_hunks(diff), 1):
         header = _HUNK_HEADER.match(hunk)
         if header is None or number not in selected:
@@ -35,7 +35,7 @@ def _hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
     """Return the lines of a hunk before and after the change."""
     sides: dict[str, list[str]] = {"-": [], "+": []}
     last_sides = ""
-    for line in _split_lines(hunk)[1:]:
+    for line in split_lines(hunk)[1:]:
         sign, text = line[:1], line[1:]
         if sign == "\\":  # the previous line has no newline
             for side in last_sides:
@@ -47,7 +47,7 @@ def _hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
     return sides["-"], sides["+"]
 
 
-def _split_lines(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """Split text into lines with their line ends; only a line feed ends a line."""
     lines = text.split("\n")
     last = lines.pop()

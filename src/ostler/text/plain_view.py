@@ -3,7 +3,8 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cache
+
+from ostler.text.lazy_regex import regex
 
 Span = tuple[int, int]
 
@@ -27,11 +28,6 @@ _ESCAPE_STARTS = r"[\x00\x0e\x0f\x1b\x90\x98\x9b\x9d-\x9f]|\\(?:u001[bB]|x1[bB]|
 
 # A line that continues: with a backslash, in PowerShell with a backtick, in cmd.exe with a caret.
 _CONTINUATION = r"(?P<before>[ \t]*)(?:\\|(?<=[ \t])[`^])\r?\n(?P<after>[ \t]*)"
-
-
-@cache
-def _regex(source: str) -> re.Pattern[str]:
-    return re.compile(source)
 
 
 class TextView:
@@ -63,29 +59,29 @@ class TextView:
 
 
 def has_escapes(text: str) -> bool:
-    return _regex(_ESCAPE_STARTS).search(text) is not None
+    return regex(_ESCAPE_STARTS).search(text) is not None
 
 
 def escape_free_view(text: str) -> TextView:
     """Return the text without terminal escapes."""
     if not has_escapes(text):
         return TextView(text, [])
-    return TextView(text, [match.span() for match in _regex(_ESCAPE).finditer(text)])
+    return TextView(text, [match.span() for match in regex(_ESCAPE).finditer(text)])
 
 
 def escape_payloads(text: str) -> Iterator[Span]:
     """Yield the spans of the text inside titles and links."""
     if has_escapes(text):
-        for match in _regex(_ESCAPE).finditer(text):
+        for match in regex(_ESCAPE).finditer(text):
             if match["payload"]:
                 yield match.span("payload")
 
 
 def joined_view(text: str) -> TextView | None:
     """Return the text with continued lines joined, with at most one space between them; None if there are none."""
-    if "\\\n" not in text and "\\\r\n" not in text and not _regex(r"[ \t][`^]\r?\n").search(text):
+    if "\\\n" not in text and "\\\r\n" not in text and not regex(r"[ \t][`^]\r?\n").search(text):
         return None
-    gaps = [_continuation_gap(match) for match in _regex(_CONTINUATION).finditer(text)]
+    gaps = [_continuation_gap(match) for match in regex(_CONTINUATION).finditer(text)]
     return TextView(text, gaps) if gaps else None
 
 
@@ -98,7 +94,7 @@ def _continuation_gap(match: re.Match[str]) -> Span:
 
 def continued_word_end(text: str, end: int) -> int:
     """Return the end of a value that goes on in the next line after a backslash."""
-    while match := _regex(r"\\\r?\n[ \t]*[^\s\\\"']{1,4096}").match(text, end):
+    while match := regex(r"\\\r?\n[ \t]*[^\s\\\"']{1,4096}").match(text, end):
         end = match.end()
     return end
 
@@ -118,7 +114,7 @@ def _find_escapes(text: str) -> list[str]:
     """Return the terminal escapes of a text that have no text of their own."""
     if not has_escapes(text):
         return []
-    return [match.group() for match in _regex(_ESCAPE).finditer(text) if not match["payload"]]
+    return [match.group() for match in regex(_ESCAPE).finditer(text) if not match["payload"]]
 
 
 def _merge_spans(spans: list[Span]) -> list[Span]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ostler.text.lazy_regex import linear_regex
 from ostler.text.plain_view import (
     Span,
     continued_word_end,
@@ -12,6 +13,7 @@ from ostler.text.plain_view import (
     replace_spans,
 )
 from ostler.text.secret_commands import find_in_commands
+from ostler.text.secret_masker import encoded_forms
 from ostler.text.secret_names import DEFAULT_KEYS, SecretNames
 from ostler.text.secret_pairs import find_in_pairs
 from ostler.text.secret_shapes import find_by_format
@@ -37,7 +39,8 @@ class Redactor:
     ) -> None:
         self._names = SecretNames(keys)
         self._patterns = [compile_pattern(pattern) for pattern in patterns]
-        self._known_forms = _encoded_forms(known_values)
+        values = {value.strip() for value in known_values if len(value.strip()) >= _MIN_KNOWN_LENGTH}
+        self._known_forms = sorted({form for value in values for form in encoded_forms(value)})
 
     def redact(self, text: str) -> str:
         """Return the text with every secret replaced by the marker. Idempotent."""
@@ -80,36 +83,11 @@ class Redactor:
 
 
 def compile_pattern(pattern: str) -> Any:
-    """Compile a pattern in the syntax of RE2, which takes linear time. Raises `ValueError` if it is invalid."""
-    import re2
-
-    options = re2.Options()
-    options.case_sensitive = False
-    options.log_errors = False
+    """Compile a pattern in the syntax of RE2. Raises `ValueError` if it is invalid."""
     try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        raise ValueError(f"The redact pattern {pattern!r} is not a regular expression: {_error_text(error)}.") from None
-
-
-def _error_text(error: Exception) -> str:
-    reason = error.args[0] if error.args else ""
-    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-
-
-def _encoded_forms(values: Sequence[str]) -> list[str]:
-    """Return the values unchanged, and encoded for JSON and URLs."""
-    if not values:
-        return []
-    import json
-    from urllib.parse import quote, quote_plus
-
-    forms: set[str] = set()
-    for value in values:
-        if len(value.strip()) >= _MIN_KNOWN_LENGTH:
-            forms |= {value.strip(), json.dumps(value.strip())[1:-1], quote(value.strip(), safe="")}
-            forms |= {quote_plus(value.strip()), json.dumps(value.strip(), ensure_ascii=False)[1:-1]}
-    return sorted(forms)
+        return linear_regex(pattern, ignore_case=True)
+    except ValueError as error:
+        raise ValueError(f"The redact pattern {pattern!r} is not a regular expression: {error}.") from None
 
 
 def _find_occurrences(text: str, value: str) -> Iterable[Span]:

@@ -1,10 +1,11 @@
 """Removes terminal escapes, control characters and invisible characters from text."""
 
-import re
 from collections.abc import Callable
 from functools import cache
 from re import Match, Pattern
 from typing import Literal
+
+from ostler.text.lazy_regex import regex
 
 # More marks than this on one character cover the lines around it.
 MAX_COMBINING_MARKS = 8
@@ -43,13 +44,8 @@ _OPENERS: dict[str, SanitiserState] = {
 }  # fmt: skip
 
 
-@cache
-def _pattern(source: str) -> Pattern[str]:
-    return re.compile(source)
-
-
 def _special_pattern() -> Pattern[str]:
-    return _pattern(f"[{_CONTROLS}{_LINE_BREAKS}{_SURROGATES}{_JOINERS}{_BIDI}{_INVISIBLE}]")
+    return regex(f"[{_CONTROLS}{_LINE_BREAKS}{_SURROGATES}{_JOINERS}{_BIDI}{_INVISIBLE}]")
 
 
 def sanitise(text: str) -> str:
@@ -159,7 +155,7 @@ class Sanitiser:
 
     def _feed_control(self, chunk: str, pos: int) -> int:
         stop = pos + MAX_SEQUENCE_LENGTH - self._sequence_length
-        inside = _pattern(r"[\x20-\x3f]*").match(chunk, pos, stop)
+        inside = regex(r"[\x20-\x3f]*").match(chunk, pos, stop)
         end = inside.end() if inside else pos
         self._sequence_length += end - pos
         if end < len(chunk) or self._sequence_length >= MAX_SEQUENCE_LENGTH:
@@ -181,7 +177,7 @@ class Sanitiser:
 
     def _terminator(self) -> Pattern[str]:
         # Titles, links and clipboard strings have one line; an open one must not remove the next line.
-        return _pattern(r"[\x07\x18\x1a\x1b\x9c\n\r]" if self._state == "title" else r"[\x07\x18\x1a\x1b\x9c]")
+        return regex(r"[\x07\x18\x1a\x1b\x9c\n\r]" if self._state == "title" else r"[\x07\x18\x1a\x1b\x9c]")
 
     def _end_string(self, match: Match[str]) -> int:
         # ESC starts the two-character terminator or a new sequence; both are handled the same way.
@@ -201,7 +197,7 @@ def _is_visible_joiner(before: str, joiner: str, after: str) -> bool:
 
 
 def _is_member(members: str, char: str) -> bool:
-    return char != "" and _pattern(f"[{members}]").match(char) is not None
+    return char != "" and regex(f"[{members}]").match(char) is not None
 
 
 def limit_marks(text: str, marks: int = 0, escape: Callable[[str], str] = lambda char: "") -> tuple[str, int]:
@@ -213,7 +209,7 @@ def limit_marks(text: str, marks: int = 0, escape: Callable[[str], str] = lambda
         return text, 0 if text else marks
     parts: list[str] = []
     pos = 0
-    for match in _pattern(_MARKABLE).finditer(text):
+    for match in regex(_MARKABLE).finditer(text):
         marks = marks if match.start() == 0 else 0
         parts.append(text[pos : match.start()])
         for char in match.group():
@@ -235,7 +231,7 @@ def escape_invisible(text: str) -> str:
     """Replace invisible characters and piled-up marks by visible escapes, for text that the user must review."""
     text, _ = limit_marks(text, escape=lambda char: f"<U+{ord(char):04X}>")
     members = _CONTROLS + _LINE_BREAKS + _SURROGATES + _JOINERS + _BIDI + _INVISIBLE + _UNUSUAL_SPACES
-    return _pattern(f"[{members}]").sub(_escape_char, text)
+    return regex(f"[{members}]").sub(_escape_char, text)
 
 
 def escape_to_one_line(text: str) -> str:

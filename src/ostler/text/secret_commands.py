@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
+from ostler.text.lazy_regex import regex
 from ostler.text.plain_view import Span
 from ostler.text.secret_values import is_placeholder
 
@@ -39,17 +39,12 @@ _STATEMENTS: tuple[tuple[str, str], ...] = (
 )
 
 
-@cache
-def _regex(source: str) -> re.Pattern[str]:
-    return re.compile(source)
-
-
 def find_in_commands(text: str) -> Iterator[Span]:
     """Yield the spans of secrets in commands and statements."""
     for needle, source in _STATEMENTS:
         if needle not in text:
             continue
-        for match in _regex(source).finditer(text):
+        for match in regex(source).finditer(text):
             span, value = matched_word(match)
             inside_word = match.group()[0].isalnum() and text[match.start() - 1 : match.start()].isalnum()
             if not inside_word and not is_placeholder(value):

@@ -13,7 +13,7 @@ class SecretMasker:
     """Replaces known secret values by the marker. Reusable for any number of texts."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        forms = {form for value in values if value.strip() for form in _encoded_forms(value.strip())}
+        forms = {form for value in values if value.strip() for form in encoded_forms(value.strip())}
         self._forms = sorted(forms, key=len, reverse=True)
         self._json_forms = {_json_escape(form, ascii_only=False).encode("utf-8", "replace") for form in forms}
 
@@ -54,7 +54,7 @@ def _open_escape(text: str) -> str:
     return text[start:] if start >= 0 and re.fullmatch(r"\x1b(?:\[[0-9;:]*)?", text[start:]) else ""
 
 
-def _encoded_forms(value: str) -> set[str]:
+def encoded_forms(value: str) -> set[str]:
     """Return the value unchanged, and encoded for JSON and URLs."""
     from urllib.parse import quote, quote_plus
 

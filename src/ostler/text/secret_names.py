@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Literal
 
-from ostler.text.secret_words import HARMLESS_KEYS, HARMLESS_PASSES, HARMLESS_TOKENS, QUALIFIERS, SOFT_NAMES
+from ostler.text.lazy_regex import regex
+from ostler.text.secret_words import word_list
 
 # password: nearly any value is secret · secret: any value that is not clearly something else
 # auth: like secret, but not the names of schemes · cookie: only whole cookies
@@ -38,14 +39,9 @@ _DEFAULTS = frozenset(key.replace("_", "") for key in DEFAULT_KEYS)
 _STEMS = ("key", "pass", "cookie", "cred", "salt", "jwt", "sess")
 
 
-@cache
-def _word_pattern() -> re.Pattern[str]:
-    return re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-
-
 def split_words(name: str) -> list[str]:
     """Split a name (snake_case, camelCase, kebab-case or dotted) into lowercase words."""
-    return [word.lower() for word in _word_pattern().findall(name)]
+    return [word.lower() for word in regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+").findall(name)]
 
 
 class SecretNames:
@@ -76,7 +72,7 @@ class SecretNames:
 
     def _grade_words(self, words: list[str]) -> Grade:
         key = self._matching_key(words)
-        while key is None and len(words) > 1 and (words[-1] in QUALIFIERS or words[-1].isdigit()):
+        while key is None and len(words) > 1 and (words[-1] in word_list("qualifiers") or words[-1].isdigit()):
             words = words[:-1]
             key = self._matching_key(words)
             if key == "auth":
@@ -84,7 +80,7 @@ class SecretNames:
         if key is None:
             singular_key = words and words[-1].endswith("s") and self._matching_key([*words[:-1], words[-1][:-1]])
             return "weak" if singular_key and singular_key not in ("token", "auth") else _grade_by_last_word(words)
-        if key == "token" and len(words) > 1 and words[-2] in HARMLESS_TOKENS:
+        if key == "token" and len(words) > 1 and words[-2] in word_list("harmless-tokens"):
             return "soft"
         if key in _PASSWORD_KEYS or key not in _DEFAULTS:
             return "password"
@@ -113,7 +109,7 @@ def _grade_by_last_word(words: list[str]) -> Grade:
     if last == "cookie" and before in ("", "set"):
         return "cookie"
     if last == "pass":
-        return "weak" if not before else "no" if before in HARMLESS_PASSES else "password"
+        return "weak" if not before else "no" if before in word_list("harmless-passes") else "password"
     if last == "key":
-        return "soft" if before and before not in HARMLESS_KEYS else "no"
-    return "soft" if last in SOFT_NAMES else "no"
+        return "soft" if before and before not in word_list("harmless-keys") else "no"
+    return "soft" if last in word_list("soft-names") else "no"

@@ -4,53 +4,45 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from ostler.text.lazy_regex import regex
 from ostler.text.plain_view import Span
 from ostler.text.secret_values import is_mixed, is_placeholder, looks_random
 
-# The literal prefix of a token, and the pattern of the rest; with `_END` the length is exact.
+# The literal prefixes of tokens, and the pattern of the rest; with `_END` the length is exact.
 _END = r"(?![A-Za-z0-9])"
 _TOKENS: tuple[tuple[str, str], ...] = (
-    *((start, r"[A-Z0-9]{16}" + _END) for start in ("AKIA", "ASIA", "ABIA", "ACCA")),
+    ("AKIA ASIA ABIA ACCA", r"[A-Z0-9]{16}" + _END),
     ("LTAI", r"[A-Za-z0-9]{16,24}" + _END),
-    ("AKID", r"[A-Za-z0-9]{32}" + _END),
+    ("AKID cio", r"[A-Za-z0-9]{32}" + _END),
     ("AIza", r"[\w\-]{30,60}"),
     ("ya29.", r"[\w\-.]{20,}"),
-    ("GOCSPX-", r"[\w\-]{20,}"),
-    ("1//0", r"[\w\-]{30,}"),
-    *((start, r"[A-Za-z0-9]{20,}") for start in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
+    ("GOCSPX- pypi-Ag hvs. hvb. hvr. sb_secret_", r"[\w\-]{20,}"),
+    ("1//0 HRKU- tgp_v1_ CFPAT- tfp_", r"[\w\-]{30,}"),
+    ("ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{20,}"),
     ("github_pat_", r"\w{20,}"),
     ("gl", r"(?:pat|ptt|dt|rt|cbt|ft|imt|agent|soat|oas|ffct)-[\w\-.]{16,}"),
     ("GR1348941", r"[\w\-]{16,}"),
     ("ATATT3", r"[\w\-=]{20,}"),
-    ("ATBB", r"[A-Za-z0-9]{24,}"),
+    ("ATBB hf_", r"[A-Za-z0-9]{24,}"),
     ("xox", r"[abeoprs](?:\.xox[bp])?-[A-Za-z0-9\-]{10,}"),
     ("xapp-", r"[0-9]-[A-Za-z0-9\-]{10,}"),
-    *((start, r"[A-Za-z0-9]{10,}") for start in ("sk_live_", "sk_test_", "rk_live_", "rk_test_")),
-    *((start, r"[A-Za-z0-9]{10,}") for start in ("rzp_live_", "rzp_test_")),
+    ("sk_live_ sk_test_ rk_live_ rk_test_ rzp_live_ rzp_test_ EAACEdEose0cBA", r"[A-Za-z0-9]{10,}"),
     ("whsec_", r"[A-Za-z0-9+/=]{16,}"),
     ("sk-", r"(?:ant|proj|svcacct|admin|or-v1|lf)-[\w\-]{16,}"),
     ("sk-", r"[A-Za-z0-9]{32,}"),
     ("sk-", r"(?=[A-Za-z]{0,32}[0-9])[A-Za-z0-9]{20,}"),
-    ("npm_", r"[A-Za-z0-9]{30,}"),
-    ("pypi-Ag", r"[\w\-]{20,}"),
-    ("hf_", r"[A-Za-z0-9]{24,}"),
-    ("api_org_", r"[A-Za-z0-9]{30,}"),
+    ("npm_ api_org_ lin_api_ gsk_ r8_ pplx- nfp_", r"[A-Za-z0-9]{30,}"),
     ("SG.", r"[\w\-]{16,64}\.[\w\-]{16,64}"),
-    ("AC", r"[0-9a-f]{32}" + _END),
-    ("SK", r"[0-9a-f]{32}" + _END),
-    *((start, r"[0-9a-f]{40,}") for start in ("dop_v1_", "doo_v1_", "dor_v1_")),
+    ("AC SK key-", r"[0-9a-f]{32}" + _END),
+    ("dop_v1_ doo_v1_ dor_v1_ rubygems_", r"[0-9a-f]{40,}"),
     ("bot", r"[0-9]{6,10}:(?:AA[\w\-]{30,40}|[\w\-]{35})(?![\w\-])"),
-    *((start, r"[A-Fa-f0-9]{32}") for start in ("shpat_", "shpca_", "shppa_", "shpss_")),
+    ("shpat_ shpca_ shppa_ shpss_", r"[A-Fa-f0-9]{32}"),
     ("sq0", r"(?:atp|csp|idp)-[\w\-]{20,}"),
-    ("EAACEdEose0cBA", r"[A-Za-z0-9]{10,}"),
-    ("EAA", r"[A-Za-z0-9]{60,}"),
-    ("key-", r"[0-9a-f]{32}" + _END),
-    ("lin_api_", r"[A-Za-z0-9]{30,}"),
+    ("EAA AKCp", r"[A-Za-z0-9]{60,}"),
     ("secret_", r"[A-Za-z0-9]{40,50}" + _END),
-    ("ntn_", r"[A-Za-z0-9]{40,}"),
+    ("ntn_ xai-", r"[A-Za-z0-9]{40,}"),
     ("fig", r"[dou]_[\w\-]{30,}"),
     ("dapi", r"[0-9a-f]{32}"),
-    *((start, r"[\w\-]{20,}") for start in ("hvs.", "hvb.", "hvr.")),
     ("dp.", r"(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9.]{30,}"),
     ("PMAK-", r"[0-9a-f]{24}-[0-9a-f]{34}"),
     ("NRAK-", r"[A-Z0-9]{20,}"),
@@ -58,36 +50,22 @@ _TOKENS: tuple[tuple[str, str], ...] = (
     ("glc_", r"[A-Za-z0-9+/=]{32,}"),
     ("pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     ("sl.", r"[\w\-]{100,}"),
-    ("HRKU-", r"[\w\-]{30,}"),
-    ("rubygems_", r"[0-9a-f]{40,}"),
-    ("cio", r"[A-Za-z0-9]{32}" + _END),
     ("dckr_", r"[op]at_[\w\-]{20,}"),
     ("pscale_", r"(?:tkn|pw|oauth)_[\w\-.]{20,}"),
     ("sbp_", r"[0-9a-f]{40}"),
-    ("sb_secret_", r"[\w\-]{20,}"),
-    ("gsk_", r"[A-Za-z0-9]{30,}"),
-    ("xai-", r"[A-Za-z0-9]{40,}"),
-    ("r8_", r"[A-Za-z0-9]{30,}"),
-    ("pplx-", r"[A-Za-z0-9]{30,}"),
-    ("nvapi-", r"[\w\-]{40,}"),
-    ("tgp_v1_", r"[\w\-]{30,}"),
+    ("nvapi- fo1_", r"[\w\-]{40,}"),
     ("CCIP", r"(?:AT|RJ)_\w{30,}"),
     ("sntry", r"[su]_[\w=+/\-]{30,}"),
-    ("CFPAT-", r"[\w\-]{30,}"),
-    ("tfp_", r"[\w\-]{30,}"),
     ("tskey-", r"[a-z]{2,8}-[\w\-]{16,}"),
-    ("fo1_", r"[\w\-]{40,}"),
     ("rnd_", r"[A-Za-z0-9]{28,}"),
-    *((start, r"[A-Za-z0-9+/=_\-]{60,}") for start in ("fm1_", "fm2_")),
+    ("fm1_ fm2_", r"[A-Za-z0-9+/=_\-]{60,}"),
     ("ops_eyJ", r"[\w\-=]{60,}"),
     # The first line of a private key in Base64.
     ("LS0tLS1CRUdJTi", r"(?:BQUklWQVRF|BSU0EgUFJJVkFURS|BFQyBQUklWQVRF|BPUEVOU1NIIFBSSVZBVEU|BFTkNS)[\w+/=]{20,}"),
     ("AGE-SECRET-KEY-1", r"[A-Z0-9]{40,}"),
-    ("AKCp", r"[A-Za-z0-9]{60,}"),
-    ("nfp_", r"[A-Za-z0-9]{30,}"),
     ("FLWSECK", r"(?:_TEST)?-[\w\-]{12,}"),
     ("access-", r"(?:sandbox|development|production)-[0-9a-f]{8}-[0-9a-f\-]{27}"),
-    *((start, r"[A-Za-z0-9]{54}") for start in ("EZAK", "EZTK")),
+    ("EZAK EZTK", r"[A-Za-z0-9]{54}"),
     ("sk.eyJ", r"[\w\-]{20,}\.[\w\-]{16,}"),
 )
 
@@ -149,11 +127,6 @@ _PUTTY = r"Private-Lines: [0-9]{1,4}\s+((?:[A-Za-z0-9+/=]{4,}\s*+)+)"
 
 
 @cache
-def _regex(source: str) -> re.Pattern[str]:
-    return re.compile(source)
-
-
-@cache
 def _token_pattern(start: str, rest: str) -> re.Pattern[str]:
     # The literal comes first, for speed; then a check that it is not inside a word (except after an escaped `\n`).
     literal = re.escape(start)
@@ -162,12 +135,13 @@ def _token_pattern(start: str, rest: str) -> re.Pattern[str]:
 
 def find_by_format(text: str) -> Iterator[Span]:
     """Yield the spans of all secrets with a known format."""
-    for start, rest in _TOKENS:
-        if start in text:
-            yield from _pattern_spans(text, _token_pattern(start, rest), 0)
+    for starts, rest in _TOKENS:
+        for start in starts.split():
+            if start in text:
+                yield from _pattern_spans(text, _token_pattern(start, rest), 0)
     for needle, source in _PATTERNS:
         if needle in text:
-            yield from _pattern_spans(text, _regex(source), 1)
+            yield from _pattern_spans(text, regex(source), 1)
     if "://" in text:
         yield from _url_credentials(text)
     yield from _scheme_credentials(text)
@@ -183,14 +157,14 @@ def _pattern_spans(text: str, pattern: re.Pattern[str], group: int) -> Iterator[
 
 
 def _url_credentials(text: str) -> Iterator[Span]:
-    for match in _regex(_URL_CREDENTIALS).finditer(text):
+    for match in regex(_URL_CREDENTIALS).finditer(text):
         password = match.group("password")
         if password:
             if not is_placeholder(password[1:]):
                 yield match.start("password") + 1, match.end("password")
         elif looks_random(match.group("user")):
             yield match.span("user")
-    for match in _regex(_SIGNED_QUERY).finditer(text):
+    for match in regex(_SIGNED_QUERY).finditer(text):
         if looks_random(match.group(1)):
             yield match.span(1)
 
@@ -200,7 +174,7 @@ def _scheme_credentials(text: str) -> Iterator[Span]:
     for scheme in _SCHEMES:
         if scheme not in text:
             continue
-        for match in _regex(scheme + _CREDENTIALS).finditer(text):
+        for match in regex(scheme + _CREDENTIALS).finditer(text):
             value = match.group(1)
             if _is_credential(scheme, value) and not is_placeholder(value):
                 yield match.span(1)
@@ -226,28 +200,28 @@ def _is_basic(value: str) -> bool:
 def _password_hashes(text: str) -> Iterator[Span]:
     """Yield the hashes of passwords, whole with their salt."""
     if "$" in text:
-        for start in _regex(_HASH_START).finditer(text):
-            hashes = (_regex(source).match(text, start.start()) for source in _HASHES)
+        for start in regex(_HASH_START).finditer(text):
+            hashes = (regex(source).match(text, start.start()) for source in _HASHES)
             yield from (match.span() for match in hashes if match is not None)
-        yield from (match.span() for match in _regex(_NAMED_HASH).finditer(text))
+        yield from (match.span() for match in regex(_NAMED_HASH).finditer(text))
     if "grub.pbkdf2" in text:
-        yield from (match.span() for match in _regex(_GRUB_HASH).finditer(text))
+        yield from (match.span() for match in regex(_GRUB_HASH).finditer(text))
     if "}" in text:
-        yield from (match.span(1) for match in _regex(_LDAP_HASH).finditer(text))
+        yield from (match.span(1) for match in regex(_LDAP_HASH).finditer(text))
     if text.count(":") >= 4:
-        yield from (match.span(1) for match in _regex(_SHADOW).finditer(text))
+        yield from (match.span(1) for match in regex(_SHADOW).finditer(text))
 
 
 def _private_key_spans(text: str) -> Iterator[Span]:
-    for begin in _regex(_PEM_BEGIN).finditer(text):
-        body = _regex(_PEM_BODY).match(text, begin.end())
-        end = _regex(_PEM_END).match(text, body.end()) if body else None
+    for begin in regex(_PEM_BEGIN).finditer(text):
+        body = regex(_PEM_BODY).match(text, begin.end())
+        end = regex(_PEM_END).match(text, body.end()) if body else None
         if end is not None and body is not None:
             if sum(char.isalnum() for char in body.group()) >= 16 and not is_placeholder(body.group().strip()):
                 yield begin.start(), end.end()
             continue
-        lines = _regex(_PEM_LINES).match(text, begin.end())
+        lines = regex(_PEM_LINES).match(text, begin.end())
         if lines is not None:
             yield lines.span()
-    for match in _regex(_PUTTY).finditer(text):
+    for match in regex(_PUTTY).finditer(text):
         yield match.span(1)

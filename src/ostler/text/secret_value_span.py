@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
 import msgspec
 
+from ostler.text.lazy_regex import regex
 from ostler.text.plain_view import Span
 from ostler.text.secret_names import FOLDER_VARIABLES, Grade, split_words
 from ostler.text.secret_values import is_code, is_mixed, is_secret, is_variable_name, looks_random
@@ -47,11 +47,6 @@ _PAIR = r"[\w.\-]{1,100}[ \t]*(?::(?:\s|$)|=(?!=?$))"
 _MIXED_WORD = r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])[^\s<>(){}\[\]*`|]{6,}"
 
 
-@cache
-def _regex(source: str) -> re.Pattern[str]:
-    return re.compile(source)
-
-
 class SecretName(msgspec.Struct, frozen=True):
     """A secret's name in a text: its last characters, its position, and the text before it."""
 
@@ -78,14 +73,14 @@ class SecretValueFinder:
 
     def find_spans(self) -> Iterator[Span]:
         pos = self._pos
-        quote = _regex(rf"[bfru@]{{0,2}}({QUOTE})").match(self._text, pos)
+        quote = regex(rf"[bfru@]{{0,2}}({QUOTE})").match(self._text, pos)
         if quote is not None:
             yield from self._quoted_value(quote.group(1), quote.end())
-        elif _regex(r"\[|\(\s*[bfru]?[\"']").match(self._text, pos):
+        elif regex(r"\[|\(\s*[bfru]?[\"']").match(self._text, pos):
             yield from self._list_values(pos)
         elif self._sign == ">":
             yield from self._tag_value(pos)
-        elif self._sign in (":", "=", ":=") and (line_end := _regex(_LINE_END).match(self._text, pos)):
+        elif self._sign in (":", "=", ":=") and (line_end := regex(_LINE_END).match(self._text, pos)):
             yield from self._next_line_values(line_end.end())
         else:
             yield from self._unquoted_value(pos)
@@ -97,7 +92,7 @@ class SecretValueFinder:
         while end > start and self._text[end - 1] in " \t\r\n":
             end -= 1
         scheme = self._match_scheme(start, end)
-        if self._name.text in FOLDER_VARIABLES and _regex(_FOLDER).match(self._text, start, end):
+        if self._name.text in FOLDER_VARIABLES and regex(_FOLDER).match(self._text, start, end):
             return
         if scheme is None:
             value = self._text[start:end]
@@ -112,7 +107,7 @@ class SecretValueFinder:
     def _match_scheme(self, start: int, end: int) -> re.Match[str] | None:
         if self._grade not in ("auth", "secret", "soft"):
             return None
-        return _regex(SCHEME).match(self._text, start, end) or _regex(_LONG_SCHEME).match(self._text, start, end)
+        return regex(SCHEME).match(self._text, start, end) or regex(_LONG_SCHEME).match(self._text, start, end)
 
     def _quoted_value(self, quote: str, pos: int) -> Iterator[Span]:
         if self._text.startswith(quote * 2, pos) and quote in ('"', "'"):
@@ -123,7 +118,7 @@ class SecretValueFinder:
         closing = _find_closing_quote(self._text, quote, pos)
         if closing is None:
             yield from self._unquoted_value(pos)
-        elif not (self._on_next_line and _regex(r"[ \t]*:").match(self._text, closing + len(quote))):
+        elif not (self._on_next_line and regex(r"[ \t]*:").match(self._text, closing + len(quote))):
             yield from self._check_span(pos, closing)
 
     def _list_values(self, pos: int) -> Iterator[Span]:
@@ -131,7 +126,7 @@ class SecretValueFinder:
         pair = self._text[pos] == "("
         self.scanned_to = pos + 1
         literals = 0
-        while literal := _regex(_LITERAL).match(self._text, self.scanned_to):
+        while literal := regex(_LITERAL).match(self._text, self.scanned_to):
             self.scanned_to = literal.end()
             literals += 1
             group = 1 if literal[1] is not None else 2
@@ -158,9 +153,9 @@ class SecretValueFinder:
     def _next_line_values(self, pos: int) -> Iterator[Span]:
         """Yield the value in the line after its name, or the items of a list there."""
         line_start = self._text.rfind("\n", 0, self._name.start) + 1
-        own_line = _regex(_NEXT_LINE).match(self._text, line_start)
+        own_line = regex(_NEXT_LINE).match(self._text, line_start)
         own_indent = len(own_line["indent"]) if own_line else 0
-        while (line := _regex(_NEXT_LINE).match(self._text, pos)) and pos > self._pos:
+        while (line := regex(_NEXT_LINE).match(self._text, pos)) and pos > self._pos:
             start, end = line.span("value")
             is_deeper = len(line["indent"]) > own_indent and self._begins_line()
             if self._is_next_line_value(self._text[start:end], is_deeper=is_deeper, is_item=bool(line["item"])):
@@ -171,12 +166,12 @@ class SecretValueFinder:
 
     def _is_next_line_value(self, value: str, *, is_deeper: bool, is_item: bool) -> bool:
         """Return whether a line is a value, and not another setting, code or a sentence."""
-        is_phrase = _regex(r"(?i)phrase|mnemonic").search(self._name.text) is not None
-        if (" " in value and not is_phrase) or _regex(_PAIR).match(value) or not self._is_setting(value):
+        is_phrase = regex(r"(?i)phrase|mnemonic").search(self._name.text) is not None
+        if (" " in value and not is_phrase) or regex(_PAIR).match(value) or not self._is_setting(value):
             return False
         if is_deeper or is_phrase:
             return True
-        return (is_item or self._sign == ":") and _regex(_MIXED_WORD).fullmatch(value) is not None
+        return (is_item or self._sign == ":") and regex(_MIXED_WORD).fullmatch(value) is not None
 
     def _begins_line(self) -> bool:
         line_start = self._text.rfind("\n", max(self._name.start - _MAX_PREFIX_LENGTH, 0), self._name.start) + 1
@@ -185,13 +180,13 @@ class SecretValueFinder:
         text_before = self._text[line_start : self._name.start]
         if text_before.endswith(("'", '"')) and not self._closed:
             return False  # the whole line is quoted
-        return _regex(_LINE_START).match(text_before) is not None
+        return regex(_LINE_START).match(text_before) is not None
 
     def _literal_in_code(self, pos: int) -> Span | None:
         """Return the literal in `key: str = "x"`, `key = Secret("x")` or `key = env.get("K") or "x"`."""
         following = self._text[pos : pos + 300]
         for source in (_TYPE, _WRAPPED, _FALLBACK) if '"' in following or "'" in following or "`" in following else ():
-            match = _regex(source).match(self._text, pos, pos + 300)
+            match = regex(source).match(self._text, pos, pos + 300)
             if match is None:
                 continue
             closing = _find_closing_quote(self._text, self._text[match.end()], match.end() + 1)
@@ -201,7 +196,7 @@ class SecretValueFinder:
         return None
 
     def _setting_value(self, pos: int) -> Iterator[Span]:
-        block = _regex(r"[|>][+\-0-9]{0,2}[ \t]*(?:#[^\n]{0,200})?\r?\n").match(self._text, pos)
+        block = regex(r"[|>][+\-0-9]{0,2}[ \t]*(?:#[^\n]{0,200})?\r?\n").match(self._text, pos)
         if block is not None and self._sign == ":":
             yield from self._block_value(block.end())
             return
@@ -209,7 +204,7 @@ class SecretValueFinder:
         value = self._text[
             pos : pos + _MAX_VALUE_LENGTH if line_end < 0 else min(line_end, pos + _MAX_VALUE_LENGTH)
         ].rstrip()
-        value = _regex(r"\\[nr].*|\s(?:#|//).*").sub("", value, count=1).rstrip()
+        value = regex(r"\\[nr].*|\s(?:#|//).*").sub("", value, count=1).rstrip()
         if self._sign == "=" and not self._has_space and not is_code(value[:_MAX_CODE_LENGTH]):
             value = " ".join(value.split(" ")[: 2 if self._match_scheme(pos, pos + len(value)) else 1])
         if self._is_setting(value):
@@ -242,26 +237,26 @@ class SecretValueFinder:
     def _is_in_section(self) -> bool:
         """Return whether there is a `[section]` line above, which means a settings file."""
         above = self._text[max(self._name.start - 500, 0) : self._name.start]
-        return _regex(r"(?m)^\[[\w .:/\-]{1,60}\][ \t\r]*$").search(above) is not None
+        return regex(r"(?m)^\[[\w .:/\-]{1,60}\][ \t\r]*$").search(above) is not None
 
     def _block_value(self, pos: int) -> Iterator[Span]:
         """Yield a YAML block: the lines that are indented more than their key."""
         line_start = self._text.rfind("\n", 0, self._name.start) + 1
         text_before = self._text[line_start : self._name.start]
         indent = len(text_before) - len(text_before.lstrip(" \t"))
-        body = _regex(rf"(?:[ \t]{{{indent + 1},}}[^\n]*(?:\n|$)|[ \t]*\n){{1,200}}").match(self._text, pos)
+        body = regex(rf"(?:[ \t]{{{indent + 1},}}[^\n]*(?:\n|$)|[ \t]*\n){{1,200}}").match(self._text, pos)
         if body is not None:
             yield from self._check_span(pos, body.end())
 
     def _inline_value(self, pos: int) -> Iterator[Span]:
         """Yield a value within a line, up to whitespace or a sign that ends a word in most notations."""
-        if self._sign == ":" and not self._has_space and _regex(_FORMAT).match(self._text, pos):
+        if self._sign == ":" and not self._has_space and regex(_FORMAT).match(self._text, pos):
             return
         long_pattern = _COOKIES if self._grade == "cookie" else ""
-        if _regex(_LONG_SCHEME).match(self._text, pos):
+        if regex(_LONG_SCHEME).match(self._text, pos):
             long_pattern = _LONG_SCHEME_REST
         scheme = None if long_pattern else self._match_scheme(pos, len(self._text))
-        word = _regex(long_pattern or _WORD).match(self._text, scheme.end() if scheme else pos)
+        word = regex(long_pattern or _WORD).match(self._text, scheme.end() if scheme else pos)
         if word is None:
             return
         value = word.group() if long_pattern else _strip_word_end(word.group())
@@ -273,13 +268,13 @@ class SecretValueFinder:
     def _extend_to_word_end(self, spans: Iterator[Span], limit: int) -> Iterator[Span]:
         """Yield the spans; a span that ends at the length limit is extended to the end of its word."""
         for start, end in spans:
-            rest = _regex(r"[^\s&;\"'`<>]*").match(self._text, end) if end == limit else None
+            rest = regex(r"[^\s&;\"'`<>]*").match(self._text, end) if end == limit else None
             yield start, rest.end() if rest else end
 
     def _is_expression(self, value: str, next_char: str) -> bool:
         if is_code(value[:_MAX_CODE_LENGTH] + next_char) or is_code(value[:_MAX_CODE_LENGTH]):
             return True
-        if self._sign == ":" and _regex(r"[A-Za-z_][\w.\[\]]*=").match(value):
+        if self._sign == ":" and regex(r"[A-Za-z_][\w.\[\]]*=").match(value):
             return True
         as_setting = self._sign == "=" and not self._has_space
         return (
@@ -295,12 +290,12 @@ class SecretValueFinder:
 
 def _strip_word_end(word: str) -> str:
     """Remove a following pair or escaped line break from a word, and closing signs."""
-    number = _regex(r"[+-]?[0-9]+(?=[,}\])])").match(word)
+    number = regex(r"[+-]?[0-9]+(?=[,}\])])").match(word)
     if number is not None:
         return number.group()
-    next_part = _regex(r",[\w.\-]{1,80}[=:]|\\[nr\"']").search(word)
+    next_part = regex(r",[\w.\-]{1,80}[=:]|\\[nr\"']").search(word)
     value = word[: next_part.start()] if next_part else word
-    return value if _regex(r"[(\[{]").search(value) else value.rstrip(",.)]}:")
+    return value if regex(r"[(\[{]").search(value) else value.rstrip(",.)]}:")
 
 
 def _find_closing_quote(text: str, quote: str, pos: int) -> int | None:
@@ -309,7 +304,7 @@ def _find_closing_quote(text: str, quote: str, pos: int) -> int | None:
     if quote[-1] not in "\"'`":
         end = text.find(quote, pos, pos + _MAX_VALUE_LENGTH)
         return end if end >= 0 else None
-    for match in _regex(rf"(?<!\\)(\\*){quote[-1]}|\n").finditer(text, pos, pos + _MAX_VALUE_LENGTH):
+    for match in regex(rf"(?<!\\)(\\*){quote[-1]}|\n").finditer(text, pos, pos + _MAX_VALUE_LENGTH):
         if match.group() == "\n":
             return None
         if len(match.group(1)) % (2 * depth + 2) == depth:

@@ -1,4 +1,4 @@
-"""Parses JavaScript literals as data; evaluates nothing."""
+"""Parses JavaScript literals, also strings and templates, as data; evaluates nothing."""
 
 import re
 from typing import Literal, NoReturn, TypeAlias
@@ -6,7 +6,6 @@ from typing import Literal, NoReturn, TypeAlias
 import msgspec
 
 from ostler.xnl.errors import CallError
-from ostler.xnl.js_strings import StringLiteralError, read_string, replace_lone_surrogates
 from ostler.xnl.numerals import in_range, read_decimal, write_number
 from ostler.xnl.tree import Value
 
@@ -22,6 +21,16 @@ _DECIMAL = re.compile(
     r"(?:(?:0|[1-9](?:_?[0-9])*)(?:\.(?:[0-9](?:_?[0-9])*)?)?|\.[0-9](?:_?[0-9])*)(?:[eE][+-]?[0-9](?:_?[0-9])*)?"
 )
 _KEYWORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+_PLAIN_RUN = {
+    '"': re.compile(r'[^"\\\n\r]*'),
+    "'": re.compile(r"[^'\\\n\r]*"),
+    "`": re.compile(r"[^`\\\r$]*"),
+}
+_SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
+_LINE_CONTINUATION = re.compile("\r\n|[\n\r\u2028\u2029]")
+_HEX_ESCAPE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{0*([0-9a-fA-F]{1,6})\}")
+_OCTAL = re.compile(r"[0-3][0-7]{0,2}|[4-7][0-7]?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _QUOTES = frozenset("\"'`")
 _PLAIN_HINT = "write plain strings, numbers, true, false, null, arrays and objects only"
 
@@ -165,11 +174,64 @@ class LiteralReader:
             parts.append(self._read_string())
 
     def _read_string(self) -> str:
-        try:
-            value, self.position = read_string(self.text, self.position)
-        except StringLiteralError as error:
-            self.fail(error.message, error.position)
-        return value
+        """Read the string or template literal at the cursor."""
+        start, quote = self.position, self.peek()
+        parts: list[str] = []
+        self.position += 1
+        while True:
+            run = _PLAIN_RUN[quote].match(self.text, self.position)
+            if run is not None:
+                parts.append(run.group())
+                self.position = run.end()
+            if self.accept(quote):
+                return "".join(parts)
+            if self.peek() == "\\":
+                parts.append(self._read_escape(in_template=quote == "`"))
+            elif quote == "`" and self.peek():
+                parts.append(self._read_template_char())
+            else:
+                self.fail(f"Close the string with {quote} on its own line, or write a new line as \\n", start)
+
+    def _read_template_char(self) -> str:
+        if self.text.startswith("${", self.position):
+            self.fail("Write the text itself: `${}` is not evaluated")
+        if self.accept("$"):
+            return "$"
+        self.position += 2 if self.text.startswith("\r\n", self.position) else 1
+        return "\n"
+
+    def _read_escape(self, *, in_template: bool) -> str:
+        start = self.position
+        mark = self.text[start + 1 : start + 2]
+        if continuation := _LINE_CONTINUATION.match(self.text, start + 1):
+            self.position = continuation.end()
+            return ""
+        if mark in ("x", "u"):
+            return self._read_hex_escape()
+        if mark.isdecimal() and mark.isascii():
+            return self._read_digit_escape(in_template=in_template)
+        if not mark:
+            self.fail("The string ends within an escape")
+        self.position += 2
+        return _SIMPLE_ESCAPES.get(mark, mark)
+
+    def _read_hex_escape(self) -> str:
+        digits = _HEX_ESCAPE.match(self.text, self.position + 1)
+        code = int(digits[1] or digits[2] or digits[3], 16) if digits else None
+        if digits is None or code is None or code > 0x10FFFF:
+            self.fail("The escape must be \\xHH, \\uHHHH or \\u{H...} of a character")
+        self.position = digits.end()
+        return chr(code)
+
+    def _read_digit_escape(self, *, in_template: bool) -> str:
+        """Read `\\0` and the legacy octal escapes that JavaScript accepts outside templates."""
+        start = self.position + 1
+        octal = _OCTAL.match(self.text, start)
+        end = octal.end() if octal else start + 1
+        if in_template and (self.text[start:end] != "0" or self.text[end : end + 1].isdigit()):
+            self.fail("Octal escapes are not allowed in a template literal")
+        self.position = end
+        return chr(int(octal[0], 8)) if octal else self.text[start]
 
     def _read_number(self) -> int | float:
         start = self.position
@@ -198,6 +260,13 @@ class LiteralReader:
         if word not in _KEYWORDS:
             self.fail(f"`{word[:60]}` is not a literal value: {_PLAIN_HINT}", start)
         return _KEYWORDS[word]
+
+
+def replace_lone_surrogates(text: str) -> str:
+    """Join surrogate pairs. A lone surrogate, which cannot be encoded, becomes the replacement character."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _is_identifier(word: str) -> bool:

@@ -14,13 +14,12 @@ from ostler.xnl.tree import (
     Extend,
     Item,
     Node,
-    SingleNode,
     TextElement,
     XnlDocument,
 )
 
 
-def to_json(value: XnlDocument | SingleNode | Node | XnlError | FoundCall | BadCall) -> dict[str, Any]:
+def to_json(value: XnlDocument | Node | XnlError | FoundCall | BadCall) -> dict[str, Any]:
     """Return the JSON form of a tree, an error or a call."""
     if isinstance(value, XnlError):
         return {name: getattr(value, name) for name in ("code", "message", "position", "line", "column")}

@@ -1,7 +1,7 @@
 """Parses XNL text into a tree in one pass."""
 
 import re
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from ostler.xnl.errors import XnlError, XnlErrorCode
 from ostler.xnl.numerals import read_decimal
@@ -13,14 +13,10 @@ from ostler.xnl.tree import (
     Extend,
     Item,
     Node,
-    SingleNode,
     TextElement,
     Value,
     XnlDocument,
 )
-
-# The older version closes text with `<#marker>` and reads bare words as strings.
-XnlVersion = Literal["2025-12", "2025-11"]
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -36,34 +32,23 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 _KEYWORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _SECTION_STARTS = frozenset("{[(#>")
+_CLOSER_START = "</#"  # of the text of an element
 
 
-def parse(text: str, *, dialect: XnlVersion = "2025-12") -> XnlDocument:
+def parse(text: str) -> XnlDocument:
     """Parse a document of any number of elements. Raises `XnlError` at the first error."""
-    reader = _XnlParser(text, dialect)
+    reader = _XnlParser(text)
     nodes: list[Node] = []
     while not reader.at_end():
         nodes.append(reader.read_element(1))
     return XnlDocument(nodes, reader.warnings)
 
 
-def parse_single(text: str, *, dialect: XnlVersion = "2025-12") -> SingleNode:
-    """Parse a text that must contain exactly one element."""
-    reader = _XnlParser(text, dialect)
-    reader.skip_blanks()
-    node = reader.read_element(1)
-    if not reader.at_end():
-        reader.fail("UNEXPECTED_TOKEN", "Only one element is allowed here")
-    return SingleNode(node, reader.warnings)
-
-
 class _XnlParser:
-    def __init__(self, text: str, dialect: XnlVersion) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
         self.warnings: list[DuplicateChild] = []
-        self._closer_start = "<#" if dialect == "2025-11" else "</#"
-        self._allows_bare_words = dialect == "2025-11"
 
     def fail(
         self, code: XnlErrorCode, message: str, offset: int | None = None, *, after_char: bool = False
@@ -210,7 +195,7 @@ class _XnlParser:
         marker = match.group() if match else None
         self.position += len(marker or "")
         self._expect(">", "The text marker must be followed directly by `>`")
-        closer = f"{self._closer_start}{marker or ''}>"
+        closer = f"{_CLOSER_START}{marker or ''}>"
         start, end = self.position, self.text.find(closer, self.position)
         if end < 0:
             self._fail_unclosed(tag, closer)
@@ -219,11 +204,11 @@ class _XnlParser:
 
     def _fail_unclosed(self, tag: str, closer: str) -> NoReturn:
         """Fail at the first text that looks like a closer: it is probably the intended one."""
-        start = self.text.find(self._closer_start, self.position)
+        start = self.text.find(_CLOSER_START, self.position)
         message = f"The text of <{_shorten(tag)}> must be closed with `{_shorten(closer)}`"
         if start < 0:
             self.fail("MISMATCHED_TAG", message)
-        name_end = _NAME_REST.match(self.text, start + len(self._closer_start))
+        name_end = _NAME_REST.match(self.text, start + len(_CLOSER_START))
         is_complete = name_end is not None and self.text.startswith(">", name_end.end())
         self.fail("MISMATCHED_TAG" if is_complete else "UNEXPECTED_TOKEN", message, start)
 
@@ -284,11 +269,9 @@ class _XnlParser:
                 self.fail("UNEXPECTED_EOF", "A value is missing here")
             self.fail("INVALID_LITERAL", f"A value cannot start with `{start}`")
         self.position = word.end()
-        if word.group() in _KEYWORDS:
-            return _KEYWORDS[word.group()]
-        if not self._allows_bare_words:
+        if word.group() not in _KEYWORDS:
             self.fail("INVALID_LITERAL", f"Write the bare word `{_shorten(word.group())}` as a quoted string")
-        return word.group()
+        return _KEYWORDS[word.group()]
 
 
 def _shorten(name: str) -> str:

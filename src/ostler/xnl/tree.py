@@ -59,8 +59,3 @@ class DuplicateChild(msgspec.Struct, frozen=True, rename="camel"):
 class XnlDocument(msgspec.Struct, frozen=True):
     nodes: list[Node]
     warnings: list[DuplicateChild] = []
-
-
-class SingleNode(msgspec.Struct, frozen=True):
-    node: Element
-    warnings: list[DuplicateChild] = []

@@ -12,7 +12,6 @@ from ostler.xnl.tree import (
     Element,
     Item,
     Node,
-    SingleNode,
     TextElement,
     Value,
     XnlDocument,
@@ -24,10 +23,8 @@ _CLOSER_START = re.compile(r"</#([A-Za-z0-9_-]*)")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}  # the backslash must be first
 
 
-def format(tree: XnlDocument | SingleNode | Node, *, pretty: bool = False, indent: str = "  ") -> str:
+def format(tree: XnlDocument | Node, *, pretty: bool = False, indent: str = "  ") -> str:
     """Return the text of a tree. Raises `XnlError` for an invalid tag, a number out of range or too deep nesting."""
-    if isinstance(tree, SingleNode):
-        tree = tree.node
     nodes = tree.nodes if isinstance(tree, XnlDocument) else [tree]
     writer = _XnlWriter(indent if pretty else None)
     return ("\n" if pretty else "").join(writer.node(node, 0) for node in nodes)

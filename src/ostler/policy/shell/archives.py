@@ -6,6 +6,7 @@ from ostler.policy.danger_tables import split_names
 from ostler.policy.shell.command_call import CommandCall, CommandHandler
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.program_table import argument_spec, group
 
 
 def _compress(call: CommandCall) -> str:
@@ -33,11 +34,10 @@ def _zstd(call: CommandCall) -> str:
 
 
 def _tar(call: CommandCall) -> str:
-    options = parse_options(_add_dashes(call.args), _TAR_VALUED, _TAR_LONGS)
-    if any(re.match(rf"-\w*[^-{_TAR_VALUED}]{UNKNOWN_TEXT}", arg.text) for arg in call.args):
+    options = parse_options(_add_dashes(call.args), _TAR.shorts_with_value, _TAR.longs_with_value)
+    if any(re.match(rf"-\w*[^-{_TAR.shorts_with_value}]{UNKNOWN_TEXT}", arg.text) for arg in call.args):
         return "has an option that is known only at run time"
-    for program in options.values("I", "use-compress-program", "to-command", "F", "info-script", "rsh-command"):
-        call.evaluate_text(program.text)
+    call.evaluate_texts(options.values("I", "use-compress-program", "to-command", "F", "info-script", "rsh-command"))
     actions = [value for option, value in options.pairs if option.startswith("--checkpoint-") and value is not None]
     if any(not _HARMLESS_ACTION.match(action.text) for action in actions):
         return "runs a command while archiving"
@@ -65,19 +65,14 @@ def _add_dashes(args: list[ExpandedWord]) -> list[ExpandedWord]:
     dashed: list[ExpandedWord] = []
     for letter in args[0].text:
         dashed.append(ExpandedWord("-" + letter))
-        if letter in _TAR_VALUED and rest:
+        if letter in _TAR.shorts_with_value and rest:
             dashed.append(rest.pop(0))
     return dashed + rest
 
 
 _HARMLESS_ACTION = re.compile(r"dot|bell|totals|sleep|echo|ttyout|wait|\.")
-_TAR_VALUED = "fCITXbKLNVgHF"
+_TAR = argument_spec("tar", "arguments")
 _TAR_KEEP_OPTIONS = ("O", "to-stdout", "k", "keep-old-files", "skip-old-files", "keep-newer-files")
-_TAR_LONGS = (
-    "file", "directory", "use-compress-program", "to-command", "info-script", "new-volume-script", "rsh-command",
-    "checkpoint-action", "exclude", "exclude-from", "files-from", "transform", "strip-components", "owner", "group",
-    "mode", "mtime", "one-top-level",
-)  # fmt: skip
 
 
 def _unpack_reason(call: CommandCall, archive: ExpandedWord | None, folder: ExpandedWord | None) -> str:
@@ -136,8 +131,7 @@ def _seven_zip(call: CommandCall) -> str:
 
 def _cpio(call: CommandCall) -> str:
     options = parse_options(call.args, "FIOEHCDR", ("file", "directory", "format", "rsh-command"))
-    for command in options.values("rsh-command"):
-        call.evaluate_text(command.text)
+    call.evaluate_texts(options.values("rsh-command"))
     if options.has("t", "list"):
         return ""
     if options.has("i", "extract", "p", "pass-through", "r"):
@@ -171,12 +165,7 @@ def _ar(call: CommandCall) -> str:
 
 
 HANDLERS: dict[str, CommandHandler] = {
-    **dict.fromkeys(
-        split_names(
-            "gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress pigz unpigz pbzip2 lzip lzop lrzip p7zip"
-        ),
-        _compress,
-    ),
+    **dict.fromkeys(group("compressors"), _compress),
     **dict.fromkeys(("zstd", "unzstd", "lz4", "brotli"), _zstd),
     **dict.fromkeys(("tar", "gtar", "bsdtar", "star", "jar", "fastjar"), _tar),
     **dict.fromkeys(("unzip", "bsdunzip"), _unzip),

@@ -7,19 +7,23 @@ here, unless it is a number or comes from the environment.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ostler.policy.danger_tables import split_names
 from ostler.policy.shell import expansion
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT
-from ostler.policy.shell.numeric_output import prints_only_numbers
+from ostler.policy.shell.program_table import group
 from ostler.policy.shell.shell_state import ShellState, ShellValue
 from ostler.policy.shell.syntax_tree import (
     ArithmeticPart,
     ArrayPart,
+    CommandNode,
     LiteralPart,
     ParameterPart,
+    PipelineNode,
+    Redirect,
     ScriptNode,
+    ShellNode,
+    ShellWord,
     SubstitutionPart,
     WordPart,
 )
@@ -33,16 +37,6 @@ _IDENTIFIER = re.compile(r"(?<!\w)[A-Za-z_]\w*")
 _LETTER = re.compile(r"[^\W\d]")
 _EXPANDED_AGAIN = re.compile(r"[$`\\]")
 _DEFAULT_OPERATORS = frozenset({":-", "-", ":=", "=", ":+", "+", ":?", "?"})
-# set by the shell itself, from input, arguments or file names
-_SET_BY_SHELL = frozenset(
-    split_names(
-        "_ REPLY MAPFILE OPTARG BASH_REMATCH BASH_COMMAND BASH_ARGV BASH_ARGV0 BASH_SOURCE FUNCNAME"
-        " BASH_EXECUTION_STRING DIRSTACK PWD OLDPWD READLINE_LINE COMP_LINE COMP_WORDS COPROC BASH_ALIASES BASH_CMDS"
-    )
-)
-_TEXT_OF_SHELL = frozenset(
-    split_names("HOSTNAME HOSTTYPE OSTYPE MACHTYPE SHELLOPTS BASHOPTS BASH BASH_VERSION IFS PS4")
-)
 
 
 def is_safe_expression(parts: Iterable[WordPart], shell: ShellState) -> bool:
@@ -170,7 +164,7 @@ def _is_tainted_parameter(name: str, shell: ShellState) -> bool:
 
 
 def _is_tainted_variable(name: str, shell: ShellState) -> bool:
-    if name in shell.tainted or (name in _SET_BY_SHELL and name != "PWD"):
+    if name in shell.tainted or (name in group("set-by-shell") and name != "PWD"):
         return True
     return ANY_VARIABLE in shell.tainted and name not in shell.variables
 
@@ -178,7 +172,7 @@ def _is_tainted_variable(name: str, shell: ShellState) -> bool:
 def _is_safe_variable(name: str, shell: ShellState, seen: frozenset[str]) -> bool:
     if name in shell.numbers or name in seen:
         return True
-    if _is_tainted_variable(name, shell) or name in _SET_BY_SHELL:
+    if _is_tainted_variable(name, shell) or name in group("set-by-shell"):
         return False
     return all(
         _is_safe_value(text, name, shell, seen | {name}) for value in _values(name, shell) for text in _texts(value)
@@ -187,7 +181,7 @@ def _is_safe_variable(name: str, shell: ShellState, seen: frozenset[str]) -> boo
 
 def _is_safe_value(text: str, name: str, shell: ShellState, seen: frozenset[str]) -> bool:
     if text == UNKNOWN_TEXT and not shell.variables.get(name):  # unset, or from the environment
-        return not shell.tainted or not (name in os.environ or name in _TEXT_OF_SHELL)
+        return not shell.tainted or not (name in os.environ or name in group("texts-of-shell"))
     if UNKNOWN_TEXT in text:
         return not shell.tainted
     if not _PLAIN_VALUE.fullmatch(text) or len(seen) > 8:
@@ -196,4 +190,68 @@ def _is_safe_value(text: str, name: str, shell: ShellState, seen: frozenset[str]
 
 
 def _prints_numbers(script: ScriptNode, shell: ShellState) -> bool:
-    return prints_only_numbers(script, (*shell.functions, *shell.aliases), frozenset(shell.numbers))
+    return _prints_only_numbers(script, (*shell.functions, *shell.aliases), frozenset(shell.numbers))
+
+
+# commands that can print only numbers, such as `wc -l` and `date +%s`
+
+_ANY_WORD = "\x1f"  # stands for a quoted word that is known only at run time
+# matched against the words of a command, each followed by a newline
+_PRINTS_NUMBERS = re.compile(
+    r"wc\n-[lcwmL]+\n(?:-\n)?"
+    r"|nproc\n(?:--all\n)?"
+    r"|id\n-r?[ug]r?\n(?:[\w.][\w.-]*\n)?"
+    r"|getconf\n(?:_NPROCESSORS_(?:ONLN|CONF)|PAGE_?SIZE|LONG_BIT)\n"
+    r"|tput\n(?:cols|lines|colors)\n"
+    r"|seq\n(?:-w\n)?(?:-?\d+\n){1,3}"
+    r"|git\nrev-list\n(?:[\w./~^@=-]+\n)*--count\n(?:[\w./~^@=-]+\n)*"
+    r"|grep\n(?:-[EFPivwxc]+\n)*-[EFPivwx]*c[EFPivwx]*\n(?:-[EFPivwxc]+\n)*[^-\n\x1f][^\n\x1f]*\n(?:[\w./-]+\n)?"
+    r"|grep\n-[oEPhm1]+\n\^?(?:\[0-9\]|\\d)[+*]?\$?\n"
+    r"|tr\n-(?:dc|cd|d\n-c|c\n-d)\n(?:0-9|\[:digit:\])\n"
+    r"|date\n(?:-u\n)?(?:(?:-d|--date|-r)\n[^\n]+\n)?\+(?:%-?[sYmdHMSNjuwVUyCekl])+\n"
+    r"|stat\n(?:-L\n)?(?:-[cf]\n|--format=|-c)%[sYXZugihbdz]\n(?:[^-\n\x1f][^\n]*\n)+"
+    r"|expr\n(?:[-+]?\d+\n|[-+*/%<>=|&():]+\n)+"
+)
+_KEEPS_NUMBERS = re.compile(r"(?:head|tail)\n(?:-n\n?)?-?\d*\n|(?:sort|uniq)\n(?:-[nru]+\n)?")
+
+
+def _prints_only_numbers(script: ScriptNode, defined: Sequence[str], numbers: frozenset[str]) -> bool:
+    """Return whether a script prints only numbers. `defined` are functions and aliases, `numbers` numeric variables."""
+    return bool(script.items) and all(
+        not item.background and _node_prints_numbers(item.node, defined, numbers) for item in script.items
+    )
+
+
+def _node_prints_numbers(node: ShellNode, defined: Sequence[str], numbers: frozenset[str]) -> bool:
+    stages = list(node.stages) if isinstance(node, PipelineNode) else [node]
+    while stages:
+        stage = stages.pop()
+        if not isinstance(stage, CommandNode) or stage.assignments or any(map(_mixes_output, stage.redirects)):
+            return False
+        line = "".join(f"{_word_text(word, numbers)}\n" for word in stage.words)
+        if line.partition("\n")[0] in defined:
+            return False
+        if _PRINTS_NUMBERS.fullmatch(line) or re.fullmatch(r"echo\n\d+\n|true\n|:\n", line):
+            return True
+        if not _KEEPS_NUMBERS.fullmatch(line):
+            return False
+    return False
+
+
+def _mixes_output(redirect: Redirect) -> bool:
+    """Return whether a redirection may add error messages, which contain file names, to the output."""
+    return redirect.op not in {"<", "<<", "<<-", "<<<"} and not (redirect.op in {">", ">>"} and redirect.fd == "2")
+
+
+def _word_text(word: ShellWord, numbers: frozenset[str]) -> str:
+    """Return the text of a word; `_ANY_WORD` if it is unknown and one word, a newline if it may be several."""
+    texts = []
+    for part in word.parts:
+        if isinstance(part, LiteralPart):
+            is_pattern = not part.quoted and set("*?[{~") & set(part.text) and part.text != "*"
+            texts.append("\n\n" if is_pattern or "\n" in part.text else part.text)
+        elif isinstance(part, ParameterPart) and part.name in numbers and not (part.op or part.prefix or part.index):
+            texts.append("0")
+        else:
+            texts.append(_ANY_WORD if getattr(part, "quoted", False) else "\n\n")
+    return "".join(texts)

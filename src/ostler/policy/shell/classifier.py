@@ -26,7 +26,7 @@ from ostler.policy.shell import (
     wrappers,
 )
 from ostler.policy.shell.command_call import CommandCall, CommandHandler
-from ostler.policy.shell.expanded_words import UNKNOWN_TEXT
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import parse_options
 from ostler.policy.shell.program_table import ArgumentSpec, group, rows
 from ostler.policy.shell.runtime_values import hidden_option_reason, prints_only_names
@@ -269,8 +269,6 @@ def _option_finding(call: CommandCall) -> _Finding:
 
 def _written_script_reason(call: CommandCall) -> str:
     """Return why running a program needs approval if the same command line writes it; its known text is evaluated."""
-    from ostler.policy.shell.expanded_words import ExpandedWord
-
     try:
         text = call.written_text(ExpandedWord(call.path))
     except KeyError:

@@ -36,8 +36,7 @@ def _cloud(call: CommandCall) -> str:
     operands = [text for _, text in pairs]
     if _DELETING_OPTIONS & set(texts) or ("-d" in texts and "rsync" in operands):
         return "deletes remote resources"
-    for command in parse_options(call.args, "", ("command",)).values("command"):
-        call.evaluate_text(command.text, NO_STDIN)
+    call.evaluate_texts(parse_options(call.args, "", ("command",)).values("command"), NO_STDIN)
     if any(
         word.startswith(UNKNOWN_TEXT)
         for word in operands[: min(_first_index(operands, _MAYBE_READ_ONLY.match), _MAX_VERB_WORDS)]

@@ -1,15 +1,15 @@
 """One command to be classified: name, arguments, standard input, and access to the evaluator."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, literal_words
-from ostler.policy.shell.filesystem_view import FileSystemView
-from ostler.policy.shell.shell_state import ShellState, ShellValue
-from ostler.policy.shell.syntax_tree import ShellNode
+from ostler.policy.shell.shell_state import ShellState
+
+if TYPE_CHECKING:
+    from ostler.policy.shell.command_evaluator import CommandEvaluator
 
 
 class StdinSource(msgspec.Struct, frozen=True):
@@ -29,32 +29,6 @@ NO_STDIN = StdinSource()
 UNKNOWN_PIPE = StdinSource("pipe")
 
 
-class EvaluationContext(Protocol):
-    """The evaluator, as handlers use it."""
-
-    filesystem: FileSystemView
-    written_files: dict[str, str | None]
-    changes: set[str]
-
-    @property
-    def command_count(self) -> int: ...
-    def evaluate_argv(self, argv: Sequence[ExpandedWord], shell: ShellState, stdin: StdinSource) -> None: ...
-    def evaluate_text(
-        self, text: str, shell: ShellState, stdin: StdinSource, positional: tuple[str, ...] | None
-    ) -> None: ...
-    def evaluate_inline(self, text: str, shell: ShellState, stdin: StdinSource) -> None: ...
-    def run_text_later(self, text: str, shell: ShellState) -> None: ...
-    def check_array_index(self, text: str) -> None: ...
-    def evaluate_node(self, node: ShellNode, shell: ShellState, stdin: StdinSource) -> None: ...
-    def check_assignment(self, name: str, value: ShellValue, shell: ShellState) -> None: ...
-    def deny(self, reason: str) -> None: ...
-    def read_script(self, path: str) -> str | None: ...
-    def inside_script(
-        self, path: str, call: "CommandCall", *, unknown_names: bool = False
-    ) -> AbstractContextManager[bool]: ...
-    def confirm(self, reason: str) -> None: ...
-
-
 class CommandCall(msgspec.Struct):
     """A command to be classified. `unknown_reason` is set if the program or subcommand is unknown.
 
@@ -62,7 +36,7 @@ class CommandCall(msgspec.Struct):
     row or function that says why the command needs approval.
     """
 
-    evaluator: EvaluationContext
+    evaluator: "CommandEvaluator"
     shell: ShellState
     path: str
     name: str
@@ -87,6 +61,11 @@ class CommandCall(msgspec.Struct):
         """Evaluate shell text that this command would run."""
         self.check_text(text)
         self.evaluator.evaluate_text(text, self.shell, self.stdin if stdin is None else stdin, positional)
+
+    def evaluate_texts(self, args: Sequence[ExpandedWord], stdin: StdinSource | None = None) -> None:
+        """Evaluate several shell texts that this command would run, such as the values of an option."""
+        for arg in args:
+            self.evaluate_text(arg.text, stdin)
 
     def check_text(self, text: str) -> None:
         """Record that text to be run contains the text of a file or command, which can contain other commands."""

@@ -62,9 +62,9 @@ class CommandEvaluator:
         self,
         exists: Callable[[str], bool],
         classify: CommandHandler,
-        read_script: Callable[[str], str | None] | None = None,
+        read_script: Callable[[str], str | None],
     ) -> None:
-        self.read_script = read_script or _no_script
+        self.read_script = read_script
         self.script_commands: list[SimpleCommand] = []
         self._active_scripts: set[str] = set()
         self._unknown_names = False
@@ -87,6 +87,7 @@ class CommandEvaluator:
         self._steps = 0
         self._active_bodies: set[int] = set()
         self.uncalled_functions: dict[int, tuple[ShellNode, ShellState]] = {}
+        self._later_nodes: list[tuple[ShellNode, ShellState, frozenset[str]]] = []  # background jobs and traps
 
     # findings
 
@@ -438,10 +439,6 @@ class CommandEvaluator:
             for path in shell.resolve_paths(arg.text):
                 previous = self.written_files.get(path, "") if redirect.op == ">>" else ""
                 self.written_files[path] = None if content is None or previous is None else previous + content
-
-
-def _no_script(path: str) -> str | None:
-    raise FileNotFoundError(path)
 
 
 def shell_quote(text: str) -> str:

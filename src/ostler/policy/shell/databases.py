@@ -7,6 +7,7 @@ from ostler.policy.shell import one_liners, sql, unknown_programs
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.program_table import group
 
 _UNKNOWN_SQL = "runs SQL that is known only at run time"
 
@@ -36,8 +37,7 @@ def _sql_client(call: CommandCall) -> str:
     if any(not arg.text.strip(UNKNOWN_TEXT + " ") for arg in statements):
         return _UNKNOWN_SQL
     texts = [*call.arg_texts(), call.stdin.text if call.stdin.kind == "text" else ""]
-    for pager in options.values("pager"):
-        call.evaluate_text(pager.text, NO_STDIN)
+    call.evaluate_texts(options.values("pager"), NO_STDIN)
     if any(sql.has_client_command(text) for text in texts):
         return "the database client runs a program or writes a file"
     if any(sql.changes_data(text) for text in texts):
@@ -103,15 +103,7 @@ _EMPTIES_DATABASE = re.compile(
 
 HANDLERS: dict[str, CommandHandler] = {
     **dict.fromkeys(("sqlite3", "sqlite", "sqlcipher"), _sqlite),
-    **dict.fromkeys(
-        split_names(
-            "psql mysql mariadb mycli duckdb usql pgcli litecli clickhouse clickhouse-client clickhouse-local"
-            " sqlplus sqlcmd tsql"
-            " isql cqlsh snowsql trino presto presto-cli hive beeline impala-shell spark-sql cockroach influx bq db2"
-            " databricks"
-        ),
-        _sql_client,
-    ),
+    **dict.fromkeys(group("sql-clients"), _sql_client),
     **dict.fromkeys(("mongo", "mongosh"), _mongo),
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
     **dict.fromkeys(

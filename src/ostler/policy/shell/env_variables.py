@@ -1,47 +1,41 @@
 """Flags environment variables that make other programs run code (pagers, editors, preloads)."""
 
 import re
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ostler.policy import danger_tables
-from ostler.policy.shell.command_call import NO_STDIN, StdinSource
+from ostler.policy.shell.command_call import NO_STDIN
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT
 from ostler.policy.shell.program_table import group
 from ostler.policy.shell.shell_state import ShellState
+
+if TYPE_CHECKING:
+    from ostler.policy.shell.command_evaluator import CommandEvaluator
 
 _TEMPORARY_FOLDER = re.compile(r"/(?:var/)?tmp(?:/|$)|/dev/shm")
 _DISABLED_VALUES = frozenset({"", "/dev/null", "0", "false", "no", "none", "off"})
 
 
-class FindingSink(Protocol):
-    """Receives findings; implemented by the evaluator."""
-
-    def confirm(self, reason: str) -> None: ...
-    def evaluate_text(
-        self, text: str, shell: ShellState, stdin: StdinSource, positional: tuple[str, ...] | None
-    ) -> None: ...
-
-
-def check_variable(sink: FindingSink, name: str, text: str | None, shell: ShellState) -> None:
+def check_variable(evaluator: "CommandEvaluator", name: str, text: str | None, shell: ShellState) -> None:
     """Report or evaluate the value of an environment variable that makes other programs run code."""
     if name in group("code-variables") or name.startswith("BASH_FUNC_"):
         if text is None or text.strip() not in _DISABLED_VALUES:
-            sink.confirm(f"sets {name}, which changes what other commands run")
+            evaluator.confirm(f"sets {name}, which changes what other commands run")
     elif name in group("command-variables") or danger_tables.COMMAND_VARIABLE_PATTERN.fullmatch(name):
         if text is None:
-            sink.confirm(f"sets {name}, which contains a command, to a value known only at run time")
+            evaluator.confirm(f"sets {name}, which contains a command, to a value known only at run time")
         elif text.strip() not in _DISABLED_VALUES and text != UNKNOWN_TEXT and not _names_same_program(name, text):
-            sink.evaluate_text(_strip_command_prefix(text), shell, NO_STDIN, None)
+            evaluator.evaluate_text(_strip_command_prefix(text), shell, NO_STDIN, None)
     elif name == "ENV" and text and text.startswith((".", "/")):
-        sink.confirm("sets ENV, a script that shells run at startup")
+        evaluator.confirm("sets ENV, a script that shells run at startup")
     elif name == "PATH" and text is None:
-        sink.confirm("sets PATH to a value known only at run time")
+        evaluator.confirm("sets PATH to a value known only at run time")
     elif name == "PATH" and text is not None and _has_writable_folder(text, shell):
-        sink.confirm("adds the working folder or a temporary folder to PATH")
+        evaluator.confirm("adds the working folder or a temporary folder to PATH")
     elif name in danger_tables.PROMPT_VARIABLES and text and ("$(" in text or "`" in text):
-        sink.evaluate_text(': "' + text.replace('"', "'") + '"', shell, NO_STDIN, None)
+        evaluator.evaluate_text(': "' + text.replace('"', "'") + '"', shell, NO_STDIN, None)
     elif (marks := danger_tables.OPTION_VARIABLES.get(name)) and text and any(mark in text for mark in marks):
-        sink.confirm(f"sets {name}, which changes what other commands run")
+        evaluator.confirm(f"sets {name}, which changes what other commands run")
 
 
 def _has_writable_folder(path: str, shell: ShellState) -> bool:

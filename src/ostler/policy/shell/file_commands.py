@@ -47,11 +47,8 @@ def _dd(call: CommandCall) -> str:
 
 
 def _format(call: CommandCall) -> str:
-    if call.name == "wipefs" and not parse_options(call.args, "ot", ("offset", "types")).has(
-        "a", "all", "o", "offset", "f"
-    ):
-        return ""
-    if call.name == "wipefs" and parse_options(call.args, "ot", ("offset", "types")).has("n", "no-act"):
+    options = parse_options(call.args, "ot", ("offset", "types"))
+    if call.name == "wipefs" and (not options.has("a", "all", "o", "offset", "f") or options.has("n", "no-act")):
         return ""
     if call.name == "sgdisk" and re.fullmatch(
         r"(?:-[pvFLE]|-i \S+|--(?:print|verify)|/\S+| )+", " ".join(call.arg_texts())
@@ -224,8 +221,7 @@ def _split(call: CommandCall) -> str:
         "abClntf",
         ("filter", "suffix-length", "bytes", "lines", "number", "prefix", "digits", *_SUFFIX_OPTIONS),
     )
-    for command in options.values("filter"):
-        call.evaluate_text(command.text)
+    call.evaluate_texts(options.values("filter"))
     if options.has("filter"):
         return ""
     suffixes = ["00"] if call.name == "csplit" else ["aa", "00", "a", "aaa"]

@@ -275,8 +275,7 @@ def _fetch(call: CommandCall) -> str:
 
 def _rebase(call: CommandCall) -> str:
     options = parse_options(call.args, "xsX", ("exec", "strategy", "onto"))
-    for command in options.values("x", "exec"):
-        call.evaluate_text(command.text)
+    call.evaluate_texts(options.values("x", "exec"))
     return _ABORTS_MERGE if options.has("abort", "skip", "quit") else ""
 
 
@@ -291,8 +290,7 @@ def _for_each_repo(call: CommandCall) -> str:
 
 
 def _difftool(call: CommandCall) -> str:
-    for command in parse_options(call.args, "xt", ("extcmd", "tool")).values("x", "extcmd"):
-        call.evaluate_text(command.text)
+    call.evaluate_texts(parse_options(call.args, "xt", ("extcmd", "tool")).values("x", "extcmd"))
     return ""
 
 

@@ -55,8 +55,6 @@ def _parse_args(
                 break
             if letter in attached_letters:
                 break
-            if letter in "l0C" and arg.text[index : index + 1].isdigit():
-                continue
         if parsed.module:
             parsed.operands = rest
             break
@@ -289,14 +287,18 @@ def _awk(call: CommandCall) -> str:
     )
     if any(arg.text.startswith("inplace") for arg in options.values("i", "include")):
         return "changes files in place"
-    profile = [arg for arg in options.values("pretty-print", "dump-variables", "profile")]
     programs = options.values("e", "source")
     if not programs and not options.has("f", "file", "E", "exec"):
         programs = options.operands[:1]
     reasons = [awk.danger_reason(arg.text, call) for arg in programs]
     for arg in options.values("f", "file", "E"):
         reasons.append(script_reason(call, arg, lambda text: reasons.append(awk.danger_reason(text, call))))
-    return next(filter(None, [*reasons, call.any_overwrite_reason(profile)]), "")
+    return next(
+        filter(
+            None, [*reasons, call.any_overwrite_reason(options.values("pretty-print", "dump-variables", "profile"))]
+        ),
+        "",
+    )
 
 
 def _sed(call: CommandCall) -> str:
@@ -313,9 +315,7 @@ def _sed(call: CommandCall) -> str:
 
 
 HANDLERS: dict[str, CommandHandler] = {
-    **dict.fromkeys(
-        split_names("python python2 python3 pypy pypy3 ipython bpython ptpython micropython jython"), _python
-    ),
+    **dict.fromkeys(group("python-interpreters"), _python),
     **dict.fromkeys(("perl", "ruby", "jruby", "irb", "pry"), _perl),
     **dict.fromkeys(("node", "nodejs", "deno", "bun", "tsx", "ts-node"), _node),
     "php": _php,

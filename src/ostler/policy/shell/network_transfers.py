@@ -8,14 +8,21 @@ from ostler.policy.shell.command_call import CommandCall, CommandHandler
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.file_commands import copy_overwrite_reason
 from ostler.policy.shell.option_parser import ParsedOptions, parse_options
+from ostler.policy.shell.program_table import argument_spec
 
 _REMOTE_PATH = re.compile(rf"[\w.@{UNKNOWN_TEXT}-]+:|\w+://")  # a file on another machine
 
 
+def _parse_arguments(call: CommandCall) -> tuple[ParsedOptions, list[ExpandedWord]]:
+    """Parse the arguments by the row of the program. Return also the files that its options name as output."""
+    spec = argument_spec(call.name, "arguments")
+    options = parse_options(call.args, spec.shorts_with_value, spec.longs_with_value)
+    return options, options.values(*spec.output_options)
+
+
 def _rsync(call: CommandCall) -> str:
-    options = parse_options(call.args, "efTBMC", _RSYNC_LONGS)
-    for shell in options.values("e", "rsh", "rsync-path"):
-        call.evaluate_text(shell.text)
+    options, _ = _parse_arguments(call)
+    call.evaluate_texts(options.values("e", "rsh", "rsync-path"))
     if options.has("n", "dry-run") or len(options.operands) < 2:
         return ""
     if any(option.startswith(("--del", "--remove-s", "--force")) for option, _ in options.pairs):
@@ -30,17 +37,9 @@ def _rsync(call: CommandCall) -> str:
     return ""
 
 
-_RSYNC_LONGS = (
-    "rsh", "rsync-path", "exclude", "include", "exclude-from", "include-from", "files-from", "filter", "chmod", "chown",
-    "temp-dir", "backup-dir", "suffix", "bwlimit", "log-file", "password-file", "port", "out-format", "compare-dest",
-    "copy-dest", "link-dest", "max-size", "min-size", "partial-dir", "timeout",
-)  # fmt: skip
-
-
 def _scp(call: CommandCall) -> str:
     options = parse_options(call.args, "cFiJloPSDX")
-    for program in options.values("S"):
-        call.evaluate_text(program.text)
+    call.evaluate_texts(options.values("S"))
     for setting in options.values("o"):
         evaluate_ssh_setting(call, setting)
     if len(options.operands) < 2 or _REMOTE_PATH.match(options.operands[-1].text):
@@ -57,7 +56,7 @@ def evaluate_ssh_setting(call: CommandCall, setting: ExpandedWord) -> None:
 
 
 def _curl(call: CommandCall) -> str:
-    options = parse_options(call.args, _CURL_VALUED, _CURL_LONGS)
+    options, targets = _parse_arguments(call)
     urls = [*options.operands, *options.values("url")]
     if reason := data_leaks.request_reason(
         urls, _last_upper(options.values("X", "request")), uploads=_curl_uploads(options)
@@ -72,7 +71,6 @@ def _curl(call: CommandCall) -> str:
     if options.has("Q", "quote", "postquote", "prequote"):
         return "makes a server delete, move or change files"
     folder = options.value("output-dir")
-    targets = options.values(*_CURL_OUTPUTS)
     if options.has("O", "remote-name", "remote-name-all"):
         names = [ExpandedWord(arg.text.partition("?")[0].rpartition("/")[2], arg.is_glob) for arg in options.operands]
         targets += [name for name in names if name.exact]  # an unknown name depends on the server
@@ -109,22 +107,8 @@ def _download_reason(call: CommandCall, targets: list[ExpandedWord]) -> str:
     return reason
 
 
-_CURL_VALUED = "AbcCdDeEFhHKmoPQrtTuUwxXyYz"
-_CURL_LONGS = (
-    "output", "output-dir", "data", "data-raw", "data-binary", "data-urlencode", "header", "user", "request", "cookie",
-    "cookie-jar", "dump-header", "form", "max-time", "connect-timeout", "retry", "url", "user-agent", "write-out",
-    "upload-file", "proxy", "cacert", "cert", "key", "trace", "trace-ascii", "stderr", "libcurl", "etag-save", "hsts",
-    "alt-svc", "config", "referer", "range", "resolve", "json", "retry-delay", "retry-max-time", "limit-rate",
-    "unix-socket", "quote", "data-ascii", "form-string", "oauth2-bearer", "connect-to", "interface", "proxy-user",
-)  # fmt: skip
-_CURL_OUTPUTS = (
-    "o", "output", "D", "dump-header", "c", "cookie-jar", "trace", "trace-ascii", "stderr", "libcurl", "etag-save",
-    "hsts", "alt-svc",
-)  # fmt: skip
-
-
 def _wget(call: CommandCall) -> str:
-    options = parse_options(call.args, "oaeiBtOTwQPADILUlX", _WGET_LONGS)
+    options, targets = _parse_arguments(call)
     uploads = options.has("post-file", "body-file") or any(
         map(data_leaks.has_read_output, options.values("post-data", "body-data"))
     )
@@ -138,13 +122,7 @@ def _wget(call: CommandCall) -> str:
         return reason
     for name in names:
         call.evaluator.written_files.update(dict.fromkeys(call.shell.resolve_paths(folder + name)))
-    return _download_reason(call, options.values("O", "output-document", "o", "output-file"))
-
-
-_WGET_LONGS = (
-    "output-document", "output-file", "directory-prefix", "execute", "method", "post-file", "body-file", "post-data",
-    "body-data", "header", "user-agent", "tries", "timeout", "wait",
-)  # fmt: skip
+    return _download_reason(call, targets)
 
 
 def _httpie(call: CommandCall) -> str:

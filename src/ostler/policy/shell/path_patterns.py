@@ -5,18 +5,12 @@ import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from ostler.policy.danger_tables import split_names
 from ostler.policy.shell.expanded_words import ExpandedWord
+from ostler.policy.shell.program_table import group
 from ostler.policy.shell.shell_state import ShellState, home_folder
 
 MAX_ENTRIES = 20000  # in folders that are searched for links
 
-_SECRETS = split_names(
-    ".ssh/id_rsa .ssh/id_ed25519 .ssh/id_ecdsa .ssh/id_dsa .ssh/identity .ssh/x.pem .ssh/x.key .aws/credentials"
-    " .gnupg/secring.gpg .gnupg/private-keys-v1.d .config/gcloud/credentials.db .config/gh/hosts.yml"
-    " .config/gcloud/application_default_credentials.json .config/gcloud/access_tokens.db"
-    " .netrc .pgpass .git-credentials .vault-token /etc/shadow /etc/gshadow /proc/self/environ"
-)
 _FOLLOWS_LINKS = {
     **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep"), re.compile(r"-[A-Za-z]*R[A-Za-z]*|--dereference-rec.*")),
     **dict.fromkeys(("rg", "fd", "find", "du", "tree"), re.compile(r"-[A-Za-z]*[Ll][A-Za-z]*|--follow|--dereference")),
@@ -30,7 +24,7 @@ def matches_secret(pattern: str, shell: ShellState) -> bool:
     return any(
         _matches_tail(path.split("/"), _sample_parts(sample))
         for path in (*paths, *map(_behind_links, paths))
-        for sample in _SECRETS
+        for sample in group("secret-paths")
     )
 
 

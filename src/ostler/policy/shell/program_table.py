@@ -6,6 +6,7 @@ from functools import cache
 import msgspec
 
 from ostler.core.package_data import read_text
+from ostler.text.secret_words import parse_word_lists
 
 _OPERANDS = {"first": slice(0, 1), "second": slice(1, 2), "last": slice(-1, None), "all": slice(0, None)}
 _SUBCOMMAND_REASONS = {
@@ -199,9 +200,7 @@ def _load_programs() -> dict[str, dict[str, tuple[str, int]]]:
 
 @cache
 def _load_groups() -> dict[str, frozenset[str]]:
-    text = "\n".join(line for _, line in _lines("groups.txt")).replace("\n ", " ")
-    pairs = (line.partition(": ") for line in text.split("\n"))
-    return {name: frozenset(names.split()) for name, _, names in pairs}
+    return parse_word_lists(read_text("policy/shell/groups.txt"))
 
 
 def is_compiler_output(path: str) -> bool:

@@ -3,71 +3,25 @@
 import ast
 import re
 
-from ostler.policy.danger_tables import split_names
 from ostler.policy.shell import sql
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, literal_words
 from ostler.policy.shell.fork_bombs import is_fork_bomb_code
+from ostler.policy.shell.program_table import group
 
 _MAX_CODE_LENGTH = 20000
 _UNKNOWN_NAME = "not_known_"  # replaces `UNKNOWN_TEXT`, so that the code can be parsed
 _UNKNOWN_CODE = "runs Python code that is known only at run time"
-_DANGEROUS_FUNCTIONS: dict[str, frozenset[str]] = {
-    "os": frozenset(
-        split_names(
-            "remove unlink rmdir removedirs rename renames replace truncate ftruncate chmod chown lchown lchmod"
-            " fchmod fchown"
-            " chflags lchflags chroot kill killpg fork forkpty dup2 setuid seteuid setgid setresuid"
-        )
-    ),
-    "shutil": frozenset(split_names("rmtree move copy copyfile copy2 copytree copymode copystat chown unpack_archive")),
-    "ctypes": frozenset(split_names("CDLL cdll PyDLL pythonapi LibraryLoader")),
-    "signal": frozenset({"pidfd_send_signal"}),
-    "distutils": frozenset({"dir_util", "file_util"}),
-    "dir_util": frozenset({"remove_tree", "copy_tree"}),
-    "file_util": frozenset({"move_file", "copy_file"}),
-    "send2trash": frozenset({"send2trash"}),
-    "builtins": frozenset({"exec", "eval", "__import__", "compile"}),
+_OS_MODULES = ("posix", "nt")  # they have the functions of os
+_DANGEROUS_FUNCTIONS = group("python-changes") | {
+    f"{module}{full[2:]}" for full in group("python-changes") if full.startswith("os.") for module in _OS_MODULES
 }
-_DANGEROUS_FUNCTIONS["posix"] = _DANGEROUS_FUNCTIONS["nt"] = _DANGEROUS_FUNCTIONS["os"]
-_PROCESS_STARTERS = frozenset(
-    split_names(
-        "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output"
-        " subprocess.Popen"
-        " subprocess.getoutput subprocess.getstatusoutput pty.spawn asyncio.create_subprocess_shell commands.getoutput"
-        " asyncio.create_subprocess_exec os.startfile"
-    )
-)
+_PROCESS_STARTERS = group("python-starts-programs")
 _SPAWN_FUNCTION = re.compile(r"os\.(?:exec|spawn|posix_spawn)\w*")
-_DANGEROUS_METHODS = frozenset(
-    split_names(
-        "unlink rmdir rmtree removedirs chmod lchmod chown truncate system popen spawn hardlink_to"
-        " extractall unpack_archive runsource runcode"
-    )
-)
-_WRITE_METHODS = frozenset(
-    split_names(
-        "to_csv to_json to_excel to_parquet to_pickle to_html to_feather savefig save savetxt tofile savez export"
-    )
-)
-_OPEN_FUNCTIONS = frozenset(
-    split_names(
-        "open io.open codecs.open gzip.open bz2.open lzma.open zipfile.ZipFile tarfile.open os.fdopen io.FileIO"
-    )
-)
+_OPEN_FUNCTIONS = group("python-opens-files")
 _MODE = re.compile(r"[rwxabtU+]{0,4}")
-_EVALUATORS = frozenset(
-    split_names(
-        "exec eval compile builtins.exec builtins.eval timeit.timeit timeit.repeat cProfile.run profile.run pdb.run"
-    )
-)
-_INTERNAL_ATTRIBUTES = frozenset(
-    {"__subclasses__", "__globals__", "__builtins__", "__getattribute__", "__loader__", "__code__"}
-)
-_RISKY_MODULES = frozenset({*_DANGEROUS_FUNCTIONS, "subprocess", "pty", "importlib", "runpy"})
-_READ_ONLY_FUNCTIONS = frozenset(
-    split_names("print dir help type id repr str hasattr getattr vars isinstance importlib.reload inspect.getsource")
-)
+_INTERNAL_ATTRIBUTES = group("python-internals")
+_RISKY_MODULES = {full.partition(".")[0] for full in _DANGEROUS_FUNCTIONS} | {"subprocess", "pty", "importlib", "runpy"}
 _FALLBACK = re.compile(
     r"\b(?:remove|unlink|rmdir|rmtree|rename|replace|truncate|chmod|chown|system|popen|subprocess|exec\w*|spawn\w*|eval"
     r"|write_text|write_bytes|shutil|ctypes|getattr|__import__|compile|fork)\b"
@@ -93,19 +47,9 @@ def danger_reason(code: str, call: CommandCall) -> str:
         return "runs Python code that is nested too deeply"
 
 
-# libraries that control other machines, services and processes; their methods are checked by name
-_REMOTE_LIBRARIES = frozenset(
-    split_names("boto3 docker psutil paramiko fabric kubernetes redis pymongo elasticsearch invoke pexpect")
-)
 _DESTRUCTIVE_METHOD = re.compile(
     r"(?:batch_)?(?:delete|remove|terminate|destroy|drop|purge|prune|kill|stop|flush|shutdown|suspend)\w*"
 )
-_INTROSPECTION_FUNCTIONS = frozenset(
-    split_names("help print dir callable inspect.getsource inspect.signature inspect.getdoc")
-)
-_DESCRIPTIVE_ATTRIBUTES = frozenset(
-    {"__doc__", "__name__", "__module__", "__qualname__"}
-)  # they only describe a function
 
 
 class _PythonVisitor(ast.NodeVisitor):
@@ -137,9 +81,8 @@ class _PythonVisitor(ast.NodeVisitor):
         module = node.module or ""
         for alias in node.names:
             if alias.name == "*":
-                self.names.update({name: f"{module}.{name}" for name in _DANGEROUS_FUNCTIONS.get(module, ())})
-                known = (full for full in _PROCESS_STARTERS | _OPEN_FUNCTIONS if full.startswith(module + "."))
-                self.names.update({full.rpartition(".")[2]: full for full in known})
+                known = _DANGEROUS_FUNCTIONS | _PROCESS_STARTERS | _OPEN_FUNCTIONS
+                self.names.update({full.rpartition(".")[2]: full for full in known if full.startswith(module + ".")})
             else:
                 self.names[alias.asname or alias.name] = f"{module}.{alias.name}"
 
@@ -220,7 +163,7 @@ class _PythonVisitor(ast.NodeVisitor):
             self._check_reference(node, full)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        if node.attr in _DESCRIPTIVE_ATTRIBUTES and self._full_name(node.value):
+        if node.attr in group("python-describing-attributes") and self._full_name(node.value):
             return
         self._check_reference(node, self._full_name(node))
         if _UNKNOWN_NAME in node.attr:
@@ -240,20 +183,22 @@ class _PythonVisitor(ast.NodeVisitor):
     def _check_name(self, full_name: str) -> None:
         module, _, name = full_name.rpartition(".")
         module = module.rpartition(".")[2]  # pathlib.os.remove is os.remove
-        if name in _DANGEROUS_FUNCTIONS.get(module, ()) or (name == "?" and module in _RISKY_MODULES):
+        if f"{module}.{name}" in _DANGEROUS_FUNCTIONS or (name == "?" and module in _RISKY_MODULES):
             self._add_reason(f"Python's {full_name.replace('?', '')} changes files or processes")
         elif name == "__dict__" and module in _RISKY_MODULES:
             self._add_reason("uses Python internals")
-        elif name in _DANGEROUS_METHODS and module != "platform" and full_name not in _PROCESS_STARTERS:
+        elif name in group("python-changing-methods") and module != "platform" and full_name not in _PROCESS_STARTERS:
             self._add_reason(f"Python's {name} changes files or starts programs")
 
     def visit_Call(self, node: ast.Call) -> None:
         self.called_nodes.add(id(node.func))
         full = ".".join(self._full_name(node.func).split(".")[-2:])
-        if full in _INTROSPECTION_FUNCTIONS and all(self._full_name(arg) for arg in node.args):
+        if full in group("python-describes") and all(self._full_name(arg) for arg in node.args):
             return
         name = full.rpartition(".")[2]
-        if full not in _READ_ONLY_FUNCTIONS and any(self._full_name(arg) in _RISKY_MODULES for arg in node.args):
+        if full not in group("python-reads-modules") and any(
+            self._full_name(arg) in _RISKY_MODULES for arg in node.args
+        ):
             self._add_reason("passes on a module that can change files or start programs")
         if full in _PROCESS_STARTERS or _SPAWN_FUNCTION.fullmatch(full):
             self._check_process_call(node, full)
@@ -266,7 +211,7 @@ class _PythonVisitor(ast.NodeVisitor):
             )
         elif full in _OPEN_FUNCTIONS or name == "open":
             self._check_open(node, full)
-        elif full in _EVALUATORS:
+        elif full in group("python-runs-code"):
             self._check_nested_code(node)
         elif full.startswith("sh.") or full in {"runpy.run_path", "runpy.run_module"}:
             self._add_reason("starts programs from Python")
@@ -333,13 +278,13 @@ class _PythonVisitor(ast.NodeVisitor):
 
     def _check_method(self, node: ast.Call, full_name: str, name: str) -> None:
         first = node.args[0] if node.args else None
-        if not _REMOTE_LIBRARIES.isdisjoint(full.partition(".")[0] for full in self.names.values()):
+        if not group("python-remote-libraries").isdisjoint(full.partition(".")[0] for full in self.names.values()):
             self._check_remote_method(name, self._constant_text(first))
         if name in {"write_text", "write_bytes"} and isinstance(node.func, ast.Attribute):
             self._check_write(node.func.value)
         elif name in {"replace", "rename"} and len(node.args) == 1 and not node.keywords:
             self._add_reason("Python moves a file")
-        elif name in _WRITE_METHODS and self._constant_text(first) is not None:
+        elif name in group("python-writing-methods") and self._constant_text(first) is not None:
             self._check_write(first)
         elif name in {"execute", "executescript", "executemany"} and sql.changes_data(self._constant_text(first) or ""):
             self._add_reason("changes a database")

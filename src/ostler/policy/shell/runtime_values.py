@@ -2,7 +2,6 @@
 
 import re
 
-from ostler.policy.danger_tables import split_names
 from ostler.policy.shell.command_call import CommandCall
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.program_table import group, rows
@@ -19,9 +18,7 @@ _PRINTS_NAMES = re.compile(
     r"|(?:e?grep|rg|ag) (?:-\w+ )*(?:-\w*l\w*|--files\S*)|sysctl -n|xcrun|pkg-config|\w+-config)\b[^|]*"
 )
 _FILTERS = re.compile(r"(?:head|tail|e?grep|rg|sort|uniq|tr|cut|wc|tac)\b[^|]*")
-_FIND_FLAGS = frozenset(
-    split_names("-print -print0 -o -or -a -and -not -depth -empty -prune -ls -quit -mount -xdev -follow -L -H -P -true")
-)
+_FIND_FLAGS = group("find-flags")
 # programs for which an unknown first word is probably an option
 _OPTIONS_FIRST = group("interpreters") | {"tar", "gtar", "bsdtar", "sort", "awk", "gawk", "sed"}
 

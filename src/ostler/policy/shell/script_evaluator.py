@@ -1,10 +1,9 @@
 """Evaluates a parsed script in execution order: lists, pipelines, branches, loops, functions."""
 
 import re
-from collections.abc import Callable
 
 from ostler.policy.shell import arithmetic, expansion, fork_bombs, reevaluation
-from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, CommandHandler, StdinSource
+from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, StdinSource
 from ostler.policy.shell.command_evaluator import CommandEvaluator
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.runtime_values import prints_only_names
@@ -31,15 +30,6 @@ _EXIT_COMMANDS = frozenset({"exit", "return", "break", "continue"})
 
 class ScriptEvaluator(CommandEvaluator):
     """Evaluates scripts. Where a command may or may not run, the state afterwards includes both cases."""
-
-    def __init__(
-        self,
-        exists: Callable[[str], bool],
-        classify: CommandHandler,
-        read_script: Callable[[str], str | None] | None = None,
-    ) -> None:
-        super().__init__(exists, classify, read_script)
-        self._later_nodes: list[tuple[ShellNode, ShellState, frozenset[str]]] = []
 
     def evaluate_script(self, script: ScriptNode, shell: ShellState, stdin: StdinSource = NO_STDIN) -> None:
         """Evaluate the commands of a list in order, merging the states after `&&` and `||`."""

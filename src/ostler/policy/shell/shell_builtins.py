@@ -4,12 +4,12 @@ import os
 import re
 from collections.abc import Callable, Sequence
 
-from ostler.policy.danger_tables import split_names
 from ostler.policy.shell import arithmetic, one_liners, reevaluation
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
 from ostler.policy.shell.escapes import decode_ansi_c
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import ParsedOptions, parse_options
+from ostler.policy.shell.program_table import group
 from ostler.policy.shell.script_files import shell_script_reason
 from ostler.policy.shell.simple_command import exported_assignments
 from ostler.policy.shell.startup_files import ShellOptions, env_script, home_reason, parse_shell_options
@@ -251,8 +251,7 @@ def _declaration_reason(call: CommandCall, arg: ExpandedWord, options: ParsedOpt
 
 def _read(call: CommandCall) -> str:
     options = parse_options(call.args, "dnOsuCc" if call.name in {"mapfile", "readarray"} else "adinNptu")
-    for callback in options.values("C"):
-        call.evaluate_text(callback.text)
+    call.evaluate_texts(options.values("C"))
     for arg in [*options.operands, *(options.values("a"))]:
         call.evaluator.check_array_index(arg.text)
         name = arg.text.partition("[")[0]
@@ -305,8 +304,7 @@ def _evaluating_builtin(call: CommandCall) -> str:
 
 def _completion(call: CommandCall) -> str:
     options = parse_options(call.args, "ACFGWXPSo")
-    for command in options.values("C"):
-        call.evaluate_text(command.text)
+    call.evaluate_texts(options.values("C"))
     for words in options.values("W"):
         if words.tainted or "$(" in words.text or "`" in words.text:
             call.evaluate_text(f': "{words.text}"')
@@ -354,13 +352,7 @@ def _crontab(call: CommandCall) -> str:
 
 
 HANDLERS: dict[str, CommandHandler] = {
-    **dict.fromkeys(
-        split_names(
-            "sh bash dash zsh ksh ksh93 mksh ash rbash fish csh tcsh yash osh ysh oil xonsh nu elvish posh"
-            " rc es sash scsh ion"
-        ),
-        _shell,
-    ),
+    **dict.fromkeys(group("shells"), _shell),
     "eval": _eval,
     **dict.fromkeys((".", "source"), _source),
     "trap": _trap,

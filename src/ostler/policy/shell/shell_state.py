@@ -45,23 +45,12 @@ class ShellState:
     def fork(self) -> "ShellState":
         """Return a copy, as for a subshell."""
         copy = ShellState.__new__(ShellState)
+        copy.__dict__.update(self.__dict__)
         copy.variables = dict(self.variables)
         copy.chosen_values = dict(self.chosen_values)
         copy.functions = dict(self.functions)
         copy.aliases = dict(self.aliases)
-        copy.positional = self.positional
-        copy.cwd = self.cwd
-        copy.cwd_if_cd_failed = self.cwd_if_cd_failed
         copy.directory_stack = list(self.directory_stack)
-        copy.tainted = self.tainted
-        copy.file_names = self.file_names
-        copy.numbers = self.numbers
-        copy.integers = self.integers
-        copy.associative = self.associative
-        copy.exported = self.exported
-        copy.exports_all = self.exports_all
-        copy.tests_evaluate = self.tests_evaluate
-        copy.in_project_environment = self.in_project_environment
         return copy
 
     def replace_with(self, other: "ShellState") -> None:

@@ -37,8 +37,7 @@ def _strip_format_prefix(arg: ExpandedWord) -> ExpandedWord:
 
 def _spec_reason(call: CommandCall, spec: ArgumentSpec, args: list[ExpandedWord], *, exact_names: bool = False) -> str:
     options = parse_options(args, spec.shorts_with_value, spec.longs_with_value, exact_names=exact_names)
-    for command in options.values(*spec.command_options):
-        call.evaluate_text(command.text, NO_STDIN)
+    call.evaluate_texts(options.values(*spec.command_options), NO_STDIN)
     operands = options.operands[spec.output_operands] if len(options.operands) >= spec.min_operands else []
     if call.name in {"convert", "montage", "composite"}:
         operands = [_strip_format_prefix(arg) for arg in operands]

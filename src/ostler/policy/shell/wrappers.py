@@ -23,8 +23,7 @@ def unwrap(call: CommandCall, spec: ArgumentSpec, args: Sequence[ExpandedWord]) 
     options = parse_options(
         args, spec.shorts_with_value, spec.longs_with_value, stop_at_operand=not spec.options_after_operands
     )
-    for code in options.values(*spec.command_options):
-        call.evaluate_text(code.text)
+    call.evaluate_texts(options.values(*spec.command_options))
     rest = options.operands[spec.skip_operands :]
     if rest and rest[0].text in {"--", "-"}:
         rest = rest[1:]
@@ -140,8 +139,7 @@ def _command(call: CommandCall) -> str:
 def _script(call: CommandCall) -> str:
     longs = ("command", "log-io", "log-out", "log-in", "log-timing")
     options = parse_options(call.args, "cIOBTEmo", longs)
-    for code in options.values("c", "command"):
-        call.evaluate_text(code.text)
+    call.evaluate_texts(options.values("c", "command"))
     call.evaluate_argv(options.operands[1:])
     return call.any_overwrite_reason([*options.operands[:1], *options.values("O", "B", "T", "log-out", "log-io")])
 
@@ -207,8 +205,7 @@ def _nix(call: CommandCall) -> str:
 
 def _terminal_multiplexer(call: CommandCall) -> str:
     options = parse_options(call.args, "LSfc", stop_at_operand=True)
-    for code in options.values("c"):
-        call.evaluate_text(code.text)
+    call.evaluate_texts(options.values("c"))
     popup = bool(options.operands) and "popup" in options.operands[0].text
     rest = parse_options(options.operands[1:], "ncstxyFeT" + "hw" * popup, stop_at_operand=True).operands
     words = [arg.text for arg in rest if arg.text not in {"Enter", "C-m"}]
@@ -225,14 +222,9 @@ _TERMINAL_VERBS = ("new", "split", "run", "if", "pipe", "respawn", "send", "popu
 def _ansible(call: CommandCall) -> str:
     options = parse_options(call.args, "amiuMfel", ("args", "module-name", "inventory"))
     module = options.value("m", "module-name")
-    runs_command = module is None or module.text.rpartition(".")[2] in {
-        "command",
-        "shell",
-        "raw",
-        "script",
-        "win_shell",
-    }
-    if module is not None and module.text.rpartition(".")[2] in _ANSIBLE_CHANGES:
+    name = module.text.rpartition(".")[2] if module is not None else "command"
+    runs_command = name in {"command", "shell", "raw", "script", "win_shell"}
+    if name in group("ansible-changes"):
         return "changes other machines"
     for argument in options.values("a", "args"):
         if re.search(r"state=absent|\b(?:mode|owner|group)=", argument.text):
@@ -240,14 +232,6 @@ def _ansible(call: CommandCall) -> str:
         if runs_command:
             call.evaluate_text(argument.text)
     return ""
-
-
-_ANSIBLE_CHANGES = frozenset(
-    danger_tables.split_names(
-        "lineinfile replace blockinfile reboot shutdown win_reboot user group mount parted filesystem lvol iptables ufw"
-        " cron authorized_key"
-    )
-)
 
 
 def _bwrap(call: CommandCall) -> str:
