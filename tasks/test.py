@@ -19,7 +19,7 @@ ACCEPTANCE = "tests/acceptance"
 MAX_RERUNS = 12  # more failures mean a broken change, not a busy machine
 MARKS = {"fast": "not slow", "sample": "slow", "slow": ""}  # tier: the tests that it selects
 FAILED = 1  # exit status of pytest
-WORKERS = ["-n", "7", "--dist", "worksteal"]  # more than the cores: tests wait for processes most of their time
+WORKERS = ["-n", "6", "--dist", "worksteal"]  # more than the cores: tests wait for processes most of their time
 
 
 def main(arguments: list[str]) -> int:

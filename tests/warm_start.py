@@ -116,6 +116,7 @@ def fill_caches() -> None:
         for command in COMMANDS_THAT_FILL_CACHES:
             sys.argv = ["ostler", *command]
             sys.modules["ostler.__main__"].main()
+    tempfile.tempdir = None  # a cache that depends on the environment
     assert threading.active_count() == 1, "a thread would be missing after each fork"
 
 
