@@ -1,6 +1,7 @@
 """Finding the login of a server, and what a hostile server may answer."""
 
 import asyncio
+from contextlib import closing
 
 import pytest
 from tests.frontends.server.guarded_server import GuardedServer
@@ -60,9 +61,9 @@ def test_fingerprint_without_tls_is_refused(logins):
 )
 def test_answers_of_other_servers_store_nothing(logins, reply):
     async def answer(reader, writer):
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(reply)
-        writer.close()
+        with closing(writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(reply)
 
     async def run():
         async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:

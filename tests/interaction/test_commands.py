@@ -402,6 +402,13 @@ async def test_resume_without_argument_opens_the_previous_session(fixture):
 
 
 @pytest.mark.req("CL-7")
+async def test_status_shows_a_cost_only_if_tokens_were_reported(fixture):
+    assert "cost" not in await fixture.output("status")
+    fixture.session.emit(UsageReported("m", 100, 20, 60, 0.5))
+    assert "cost     $0.5000" in await fixture.output("status")
+
+
+@pytest.mark.req("CL-7")
 async def test_session_state_is_shown(fixture):
     fixture.session.emit(TodosChanged((Todo("1", "look", "completed"), Todo("2", "\x1b[2Jfix"))))
     fixture.session.emit(RuleAdded(Rule("bash", "git *", "allow", "your answer")))

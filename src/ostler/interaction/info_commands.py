@@ -43,7 +43,7 @@ class InfoCommands:
             "agent": self._usage.option("agent"),
             "model": self._usage.option("model"),
             "context": self._usage.context_usage,
-            "cost": self._cost_text(),
+            "cost": self._cost_text() if self._usage.tokens_in else "",  # some agents report no usage
             "system": " · ".join(self._services.environment_labels()),
             "undo": self._undo_text(),
         }
