@@ -1,6 +1,7 @@
 """Regression tests: hostile or broken input from users, models and machines."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -34,6 +35,31 @@ def test_resume_rejects_invalid_names(ostler, name):
     done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", f"--resume={name or ' '}", "x")
     assert done.code == 2
     assert "not found" in done.stderr or "--resume: the value is empty" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sessions", "search"),
+        ("undo",),
+        ("redo",),
+        ("serve", "token", "revoke"),
+        ("serve", "token", "limit"),
+    ],
+    ids=" ".join,
+)
+def test_argument_that_is_not_utf8_is_a_usage_error(ostler, command):
+    done = ostler(*command, "a\udcff\udcfe")
+    assert (done.code, done.stderr) == (2, "ostler: an argument is not valid UTF-8: a<U+DCFF><U+DCFE>\n")
+
+
+@pytest.mark.parametrize(
+    "command", [("trust",), ("config", "show"), ("redact",), ("undo",), ("run", "x")], ids=" ".join
+)
+def test_too_long_name_of_a_folder_is_a_usage_error(ostler, command):
+    done = ostler(*command, "--cwd", "x" * 5000)
+    assert done.code == 2
+    assert re.fullmatch(r"ostler: the name of a file or folder is too long: /\S{199}…\n", done.stderr)
 
 
 def test_options_cannot_be_abbreviated(ostler):

@@ -185,6 +185,13 @@ def test_a_line_too_long_for_a_pattern_is_refused():
     assert analyse_line("echo deployment", blacklist_patterns=["deploy(?!ment)"]).verdict == "ordinary"
 
 
+@pytest.mark.req("SH-7")
+@pytest.mark.parametrize("line", ["echo \ud83d; deploy now", r"echo $'\ud83d'; deploy now"])
+def test_patterns_are_searched_next_to_half_of_a_surrogate_pair(line):
+    assert analyse_line(line, blacklist_patterns=["deploy"]).verdict == "deny"
+    assert analyse_line(line, danger_patterns=["deploy"]).verdict == "confirm"
+
+
 def test_patterns_work_without_re2(monkeypatch):
     from ostler.policy.shell import analysis
 

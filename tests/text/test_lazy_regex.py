@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ostler.text.lazy_regex import lazy_regex
+from ostler.text.lazy_regex import lazy_regex, linear_regex
 
 
 def test_behaves_like_a_compiled_pattern():
@@ -24,3 +24,11 @@ def test_pattern_is_compiled_on_first_use():
     invalid = lazy_regex("(")
     with pytest.raises(re.error):
         invalid.search("x")
+
+
+def test_half_of_a_surrogate_pair_is_one_character_of_a_linear_pattern():
+    text = "é\ud83d x-1 \ude00"
+    pattern = linear_regex(r"X-\d", ignore_case=True)
+    assert [match.span() for match in pattern.finditer(text)] == [(3, 6)]
+    assert pattern.search(text) and not pattern.fullmatch(text)
+    assert linear_regex("..", ignore_case=False).fullmatch("é\ud83d")

@@ -199,6 +199,10 @@ def test_user_defined_patterns():
     assert redactor.redact("EMP-123 and emp-7 xx") == f"{REDACTION_MARKER} and {REDACTION_MARKER} {REDACTION_MARKER}"
 
 
+def test_user_defined_patterns_in_text_with_half_of_a_surrogate_pair():
+    assert Redactor(patterns=(r"emp-\d+",)).redact("\ud83d emp-7") == f"\ud83d {REDACTION_MARKER}"
+
+
 def test_pattern_that_matches_the_marker_is_idempotent():
     redactor = Redactor(patterns=("RED[A-Z]+", r"\*"))
     once = redactor.redact("a REDO *")

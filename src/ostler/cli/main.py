@@ -105,12 +105,33 @@ def run_main(entry: str, rest: list[str], program: str = "ostler") -> int:
     except BrokenPipeError:
         _silence_stdout()  # the reader closed the pipe (`ostler … | head`), which is not an error
         return 0
-    except OSError as error:
-        if error.filename is not None:
+    except (OSError, UnicodeEncodeError) as error:
+        message, status = _explain(error, rest)
+        if not message:
             raise
-        _silence_stdout()
-        sys.stderr.write(f"{program}: stopped: {error.strerror}\n")
-        return 1
+        sys.stderr.write(f"{program}: {message}\n")
+        return status
+
+
+def _explain(error: OSError | UnicodeEncodeError, arguments: list[str]) -> tuple[str, int]:
+    """Return the message and the exit status of an error that the arguments or the output caused, or no message."""
+    import errno
+
+    from ostler.text.sanitise import escape_invisible
+
+    if isinstance(error, UnicodeEncodeError):
+        invalid = next((argument for argument in arguments if not _is_unicode(argument)), "")
+        return f"an argument is not valid UTF-8: {escape_invisible(invalid)[:200]}" if invalid else "", 2
+    if error.errno == errno.ENAMETOOLONG:
+        return f"the name of a file or folder is too long: {escape_invisible(str(error.filename))[:200]}…", 2
+    if error.filename is not None:
+        return "", 1
+    _silence_stdout()
+    return f"stopped: {error.strerror}", 1
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _silence_stdout() -> None:

@@ -10,7 +10,7 @@ import msgspec
 from ostler.knowledge.source_folder import SourceFolder
 from ostler.settings.effective import Settings
 from ostler.settings.problems import Problem, SettingOrigin
-from ostler.text.lazy_regex import linear_regex
+from ostler.text.lazy_regex import LinearPattern, linear_regex
 
 HookEvent = Literal["before_tool", "after_tool", "prompt_submitted", "turn_end"]
 HOOK_EVENTS: tuple[HookEvent, ...] = ("before_tool", "after_tool", "prompt_submitted", "turn_end")
@@ -160,7 +160,7 @@ def _expression_matches(expression: str, names: tuple[str, ...]) -> bool:
     return any(pattern is None or pattern.fullmatch(name) is not None for name in names)
 
 
-def _compile(expression: str) -> Any:
+def _compile(expression: str) -> LinearPattern | None:
     """Compile a regular expression that matches in linear time. Return None if it is invalid."""
     try:
         return linear_regex(expression, ignore_case=False)

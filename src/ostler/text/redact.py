@@ -1,9 +1,8 @@
 """Redacts secrets in text before it is stored, exported, logged or sent."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from ostler.text.lazy_regex import linear_regex
+from ostler.text.lazy_regex import LinearPattern, linear_regex
 from ostler.text.plain_view import (
     Span,
     continued_word_end,
@@ -82,7 +81,7 @@ class Redactor:
         return spans
 
 
-def compile_pattern(pattern: str) -> Any:
+def compile_pattern(pattern: str) -> LinearPattern:
     """Compile a pattern in the syntax of RE2. Raises `ValueError` if it is invalid."""
     try:
         return linear_regex(pattern, ignore_case=True)

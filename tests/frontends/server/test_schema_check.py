@@ -49,6 +49,12 @@ def test_values(schema, good, bad):
     assert check(schema, bad).startswith("a")
 
 
+def test_half_of_a_surrogate_pair_is_one_character():
+    assert check({"pattern": "^..$"}, "a\ud83d") == ""
+    assert check({"pattern": "^.$"}, "a\ud83d")
+    assert check({"pattern": "\ud83d"}, "anything at all") == ""
+
+
 @pytest.mark.parametrize("pattern", [r"^(?!\.)(?!.*\.\.)[a-z]+@", r"(a)\1", r"\p{L}{1,1000}", "a" * 2000])
 def test_pattern_that_cannot_be_checked_in_linear_time_allows_everything(pattern):
     assert check({"pattern": pattern}, "anything at all") == ""

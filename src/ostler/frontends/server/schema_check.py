@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from ostler.text.lazy_regex import encodable
 from ostler.wire.tool_schemas import MAX_DEPTH, is_number, resolve_reference
 
 MAX_STEPS = 300_000
@@ -187,7 +188,7 @@ class _Check:
         if compiled is None:
             return True
         self._use(1 + compiled.programsize * len(text) // CHECKS_IN_A_STEP)
-        return compiled.search(text) is not None
+        return compiled.search(encodable(text)) is not None
 
     def _equal(self, left: Any, right: Any) -> bool:
         """Compare JSON values, for which true is not 1."""
@@ -254,6 +255,6 @@ def _compile(pattern: str) -> Any:
             _PATTERNS.clear()
         try:
             _PATTERNS[pattern] = re2.compile(pattern, options)
-        except re2.error:
+        except (re2.error, UnicodeEncodeError):
             _PATTERNS[pattern] = None
     return _PATTERNS[pattern]
