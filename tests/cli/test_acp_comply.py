@@ -36,6 +36,13 @@ def check_own_agent(ostler, *flags):
 
 
 @pytest.mark.req("AC-6")
+def test_unknown_area_is_an_error(ostler):
+    done = ostler("acp", "comply", "--only", "turns", "--only", "nothing", *ECHO)
+    assert (done.code, done.stdout) == (2, "")
+    assert "no area and no check is named 'nothing'; areas: handshake, " in done.stderr
+
+
+@pytest.mark.req("AC-6")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("areas", "skipped"), [(("handshake", "turns"), {"TURN-7"}), slow((), SKIPPED)], ids=["two areas", "all areas"]

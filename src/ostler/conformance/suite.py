@@ -13,6 +13,7 @@ from ostler.conformance.handshake import errors, framing, handshake
 from ostler.conformance.session_options import session_options
 from ostler.conformance.sessions import sessions
 from ostler.conformance.turns import tools, turns
+from ostler.core.errors import UsageError
 from ostler.wire.acp import AUTH_REQUIRED
 from ostler.wire.jsonrpc import RpcError
 
@@ -38,6 +39,10 @@ class ConformanceSuite:
     def __init__(self, target: AgentUnderTest, selected: tuple[str, ...] = ()) -> None:
         """`selected` are check ids or area names in lower case; if empty, everything is run."""
         self._target = target
+        for name in selected:
+            if not any(name in (area.name.lower(), *(check.id.lower() for check in area.checks)) for area in AREAS):
+                areas = ", ".join(area.name for area in AREAS)
+                raise UsageError(f"no area and no check is named {name!r}", hint=f"areas: {areas}")
         self._selected = selected
         self.observations = Observations()
         self.agent_info: dict[str, object] = {}
