@@ -79,11 +79,11 @@ class Records(Protocol):
         """Return the number of the record with a call's result, also if it was reverted."""
 
 
-def find_start(records: Records, call_id: str) -> ToolStarted | None:
-    """Return the start of a call in the latest turn, or None if it was not started there."""
+def find_start(records: Records, call_id: str, *, in_any_turn: bool = False) -> ToolStarted | None:
+    """Return the latest start of a call, only in the latest turn unless `in_any_turn`, or None if there is none."""
     for index in reversed(range(len(records))):
         kind = records.type_at(index)
-        if kind == "turn_started":
+        if kind == "turn_started" and not in_any_turn:
             return None
         event = records[index].event if kind == "tool_started" else None
         if isinstance(event, ToolStarted) and event.call_id == call_id:

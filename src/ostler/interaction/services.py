@@ -67,13 +67,13 @@ def working_agent(session: Session, prompt: Prompt) -> str:
 
 
 def current_title(session: Session) -> str:
-    """Return the title of a session; before it has one, the start of its first prompt, if there is one."""
+    """Return the title of a session; before it has one, the start of its first prompt with text, if there is one."""
     if session.state.title:
         return session.state.title
     records = session.records()
-    first = next(iter(records.indexes_of(("turn_started",))), None)
-    event = records[first].event if first is not None else None
-    return session_title(event.prompt.text) if isinstance(event, TurnStarted) else ""
+    events = (records[index].event for index in records.indexes_of(("turn_started",)))
+    titles = (session_title(event.prompt.text) for event in events if isinstance(event, TurnStarted))
+    return next((title for title in titles if title), "")
 
 
 def left_out_notices(built: BuiltPrompt) -> tuple[str, ...]:

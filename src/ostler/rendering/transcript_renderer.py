@@ -38,8 +38,9 @@ class TranscriptRenderer:
 
     @property
     def partial_line(self) -> str:
-        """The incomplete line of the message that is streaming."""
-        return next((stream.partial_line for stream in self._streams.values() if stream.partial_line), "")
+        """The incomplete line of the message that is streaming; one that was interrupted may still have its own."""
+        lines = (stream.partial_line for stream in reversed(self._streams.values()))
+        return next((line for line in lines if line), "")
 
     def render(self, event: Event) -> list[str]:
         """Return the lines that an event adds."""

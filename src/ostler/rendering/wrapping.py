@@ -62,9 +62,9 @@ class RowStream:
     """
 
     def __init__(self, columns: int, row_start: str, hanging_indent: str) -> None:
-        self._columns = columns if columns - count_columns(hanging_indent) >= MIN_COLUMNS else 0
-        self._row_start = f"\n{row_start}{hanging_indent}"
         self._indent_width = count_columns(hanging_indent)
+        self._columns = columns if columns - self._indent_width >= MIN_COLUMNS else 0
+        self._row_start = f"\n{row_start}{hanging_indent}"
         self._used_columns = 0
         self._style = ""
         self._separators: list[str] = []
@@ -86,12 +86,15 @@ class RowStream:
             return self._take_separators() + text
         out: list[str] = []
         for token in _TOKEN.finditer(text):
+            word, is_last = token[0], token.end() == len(text)
             if token.lastgroup != "word":
-                out.append(self._add_separator(token[0], is_space=token.lastgroup == "gap"))
-                continue
-            *parts, last = split_word(token[0])
-            out += [self._add_word(part) for part in parts]
-            out.append(self._add_word(last) if token.end() < len(text) else self._start_word(last))
+                self._add_separator(word, is_space=token.lastgroup == "gap")
+            elif word.isascii() and not is_last:  # most words
+                out.append(self._add_word(word))
+            else:
+                *parts, last = split_word(word)
+                out += [self._add_word(part) for part in parts]
+                out.append(self._start_word(last) if is_last else self._add_word(last))
         return "".join(out)
 
     def finish(self, *, with_spaces: bool = False) -> str:
@@ -117,22 +120,21 @@ class RowStream:
         self._word = word
         return ""
 
-    def _add_separator(self, text: str, *, is_space: bool) -> str:
-        self._in_word = self._in_word and not is_space
+    def _add_separator(self, text: str, *, is_space: bool) -> None:
         self._separators.append(text)
-        self._gap_width += len(text) if is_space else 0
-        return ""
+        if is_space:
+            self._in_word = False
+            self._gap_width += len(text)
 
     def _add_word(self, word: str) -> str:
         word_width, start, row_break = width(word), self._used_columns + self._gap_width, ""
-        fits_next_row = self._columns >= self._indent_width + word_width
-        if start and not self._in_word and start + word_width > self._columns and fits_next_row:
+        if start and start + word_width > self._columns >= self._indent_width + word_width and not self._in_word:
             row_break = self._break_row()
         self._used_columns += self._gap_width + word_width
         if self._used_columns > self._columns:  # the terminal itself wraps a long word
             self._used_columns %= self._columns
         self._in_word, self._has_words = False, True
-        return f"{row_break}{self._take_separators()}{word}"
+        return f"{row_break}{self._take_separators()}{word}" if self._separators else row_break + word
 
     def _break_row(self) -> str:
         """Start the next row; a row of spaces only is dropped."""

@@ -406,6 +406,20 @@ class OneCheck:
         return None
 
 
+async def test_effects_of_a_call_count_if_it_ends_after_the_next_turn_began(connect):
+    async with connect() as connected:
+        session = connected.session
+        session.emit(ToolStarted("late", "probe", effects=True))
+        session.emit(ToolStarted("reading", "probe", effects=False))
+        session.emit(TurnStarted("turn-2", make_prompt("go on")))
+        assert [connected.backend._calls._had_effects(call) for call in ("late", "reading", "other")] == [
+            True,
+            False,
+            False,
+        ]
+        session.emit(TurnEnded("turn-2", "done"))
+
+
 def test_only_commands_that_this_machine_named_after_edits_count_as_checks():
     async def scenario():
         own = OneCheck()

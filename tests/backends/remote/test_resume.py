@@ -6,6 +6,7 @@ import pytest
 from tests.backends.remote.conftest import make_backend
 from tests.loop_server import LoopServer
 
+from ostler.backends.remote import tool_role
 from ostler.core.errors import BackendError
 from ostler.core.events import (
     MessageDone,
@@ -301,6 +302,16 @@ async def test_deleted_session_is_not_tried_again(connect):
             connected.server.cut()
             await until(lambda: connected.backend._stream.error)
         assert "no such session" in str(connected.backend._stream.error)
+
+
+async def test_first_connection_that_cannot_be_used_is_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tool_role, "FEATURES", ())  # then a server answers without them, like an old one
+    async with FrameServer([]) as server:
+        backend = make_backend(server, [])
+        with pytest.raises(BackendError, match="does not send events"):
+            await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
+        assert server.hellos
+        await until(lambda: not server.connections)
 
 
 async def test_first_connection_is_not_repeated(tmp_path):

@@ -129,6 +129,20 @@ async def test_title_of_a_session_is_the_first_prompt_until_it_is_renamed(editor
 
 
 @pytest.mark.req("AC-6")
+async def test_prompt_without_text_does_not_name_the_session(editor_at):
+    async with editor_at(text("A moon."), text("A star.")) as (editor, _):
+        session = await editor.opened()
+        (editor.folder / "moon.txt").write_text("round")
+        link = {"type": "resource_link", "uri": (editor.folder / "moon.txt").as_uri(), "name": "moon.txt"}
+        await editor.prompt(session, link)
+        await editor.prompt(session, "and the stars")
+        await editor.until(lambda: editor.updates_of("session_info_update"))
+        assert [update["title"] for update in editor.updates_of("session_info_update")] == ["and the stars"]
+        listed = await editor.peer.request("session/list", {})
+        assert [entry["title"] for entry in listed["sessions"]] == ["and the stars"]
+
+
+@pytest.mark.req("AC-6")
 async def test_custom_command_is_offered_and_becomes_a_prompt(editor_at):
     async with editor_at(text("Greeted.")) as (editor, server):
         folder = editor.folder / ".ostler" / "commands"

@@ -105,6 +105,13 @@ def test_text_of_a_cancelled_turn_is_shown():
     assert shown == ["PLAN", "  I was abo", "  [truncated]", "✗ cancelled"]
 
 
+def test_newest_message_is_shown_if_one_before_it_was_interrupted():
+    scroll = TranscriptRenderer(PLAIN)
+    scroll.render(TextDelta("before", "I was abo"))  # the server ended here
+    scroll.render(TextDelta("now", "It is"))
+    assert scroll.partial_line == "It is"
+
+
 @pytest.mark.req("PM-5")
 def test_approval_request_is_complete_and_escapes_invisible_characters():
     diff = "--- a/x\n+++ b/x\n@@ -1 +1,99 @@\n--- old\n" + "\n".join(f"+new {n}\u202e" for n in range(99))

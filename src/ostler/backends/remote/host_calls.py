@@ -229,7 +229,8 @@ class HostCalls:
         self._send(result_message(self._session_id, result, written, milliseconds, message.trace_id))
 
     def _had_effects(self, call_id: str) -> bool:
-        started = find_start(self._context.records(), call_id)
+        # A call of a turn that was given up here may end after the next one began.
+        started = find_start(self._context.records(), call_id, in_any_turn=True)
         return started is not None and started.effects
 
     def _log(self, call: ToolCall, result: ToolResult, ms: int, trace: str, written: tuple[str, ...]) -> None:

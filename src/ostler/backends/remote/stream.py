@@ -121,7 +121,10 @@ class ServerStream:
         """Connect for the first time. Raises `BackendError` if that fails; nothing is tried again."""
         try:
             await self._connect()
-        except OstlerError as error:
+        except BaseException as error:
+            self._drop_connection()  # there is one if it was opened and its greeting could not be used
+            if not isinstance(error, OstlerError):
+                raise
             raise self._final_error(error, is_first=True) or error from None
         loops = (self._run(), self._process())
         self._tasks = [asyncio.create_task(loop, name="server stream") for loop in loops]
