@@ -39,10 +39,10 @@ class ConformanceSuite:
     def __init__(self, target: AgentUnderTest, selected: tuple[str, ...] = ()) -> None:
         """`selected` are check ids or area names in lower case; if empty, everything is run."""
         self._target = target
-        for name in selected:
-            if not any(name in (area.name.lower(), *(check.id.lower() for check in area.checks)) for area in AREAS):
-                areas = ", ".join(area.name for area in AREAS)
-                raise UsageError(f"no area and no check is named {name!r}", hint=f"areas: {areas}")
+        names = {OVERALL_AREA, *(name.lower() for area in AREAS for name in (area.name, *(c.id for c in area.checks)))}
+        if unknown := next((name for name in selected if name not in names), ""):
+            areas = ", ".join((*(area.name for area in AREAS), OVERALL_AREA))
+            raise UsageError(f"no area and no check is named {unknown!r}", hint=f"areas: {areas}")
         self._selected = selected
         self.observations = Observations()
         self.agent_info: dict[str, object] = {}
