@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -55,11 +56,15 @@ async def open_and_run(work, **options):
 @pytest.mark.req("SE-1")
 @pytest.mark.invariant("S7")
 async def test_failed_opening_releases_the_session(work):
+    loop, executor = asyncio.get_running_loop(), ThreadPoolExecutor()
+    loop.set_default_executor(executor)
     session_id = await open_and_run(work)
     before = open_files(work.parent)
     for _ in range(3):
         with pytest.raises(UsageError, match="unknown agent 'nope'"):
             await open_and_run(work, resume=session_id, agent="nope")
+    executor.shutdown()  # its threads refer to what they closed until they end
+    loop.set_default_executor(ThreadPoolExecutor())
     assert set(open_files(work.parent)) <= set(before)
     assert await open_and_run(work, resume=session_id) == session_id
 
